@@ -1,0 +1,35 @@
+# Everything sets itself up: `make test` and `make demo` need Python 3.11+ and nothing else.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+JOBS   ?= 2
+
+.PHONY: demo test lint format bench clean
+
+demo: $(VENV)/.ready      ## train on toy data and write demo/index.html
+	$(BIN)/python examples/demo.py --out demo
+
+test: $(VENV)/.ready lint ## lint, types, import contract, doctests and tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+lint: $(VENV)/.ready      ## everything that reads the code without running it
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.ready    ## let ruff rewrite what it can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.ready     ## speed, as ratios against peers in one run
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks --out benchmarks/results
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tailormix needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:                    ## remove everything that was made here
+	rm -rf $(VENV) demo .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,3 @@
+__all__ = ["__version__"]
+
+from .version import __version__

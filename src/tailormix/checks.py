@@ -1,0 +1,95 @@
+"""Checks of arguments: every message names the argument, what was expected and what came."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import torch
+
+
+def non_negative(name: str, value: float) -> float:
+    """Return ``value`` if it is a finite number ≥ 0.
+
+    >>> non_negative("alpha", -1)
+    Traceback (most recent call last):
+    ValueError: alpha must be >= 0, got -1
+    """
+    if not number(name, value) >= 0 or math.isinf(value):
+        raise ValueError(f"{name} must be {'finite' if value == math.inf else '>= 0'}, got {value}")
+    return value
+
+
+def positive(name: str, value: float) -> float:
+    """Return ``value`` if it is a finite number > 0.
+
+    >>> positive("tau_std", -0.1)
+    Traceback (most recent call last):
+    ValueError: tau_std must be > 0, got -0.1
+    """
+    if not number(name, value) > 0 or math.isinf(value):
+        raise ValueError(f"{name} must be {'finite' if value == math.inf else '> 0'}, got {value}")
+    return value
+
+
+def fraction(name: str, value: float) -> float:
+    """Return ``value`` if it lies in [0, 1].
+
+    >>> fraction("q", 1.5)
+    Traceback (most recent call last):
+    ValueError: q must lie in [0, 1], got 1.5
+    """
+    if not 0 <= number(name, value) <= 1:
+        raise ValueError(f"{name} must lie in [0, 1], got {value}")
+    return value
+
+
+def number(name: str, value: float) -> float:
+    """Return ``value`` if it is a real number (and no boolean)."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}: {value!r}")
+    return value
+
+
+def integer(name: str, value: int, *, at_least: int) -> int:
+    """Return ``value`` if it is a whole number ≥ ``at_least``.
+
+    >>> integer("num_classes", 1, at_least=2)
+    Traceback (most recent call last):
+    ValueError: num_classes must be >= 2, got 1
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, got {type(value).__name__}: {value!r}")
+    if value < at_least:
+        raise ValueError(f"{name} must be >= {at_least}, got {value}")
+    return value
+
+
+def known(name: str, value: object, options: Iterable[str]) -> str:
+    """Return ``value`` if it is one of ``options``; otherwise list them and name the closest.
+
+    >>> known("kind", "inverse_bta", ["beta", "inverse_beta", "sigmoid"])
+    Traceback (most recent call last):
+    ValueError: unknown kind 'inverse_bta'; did you mean 'inverse_beta'? Known: beta, inverse_beta, sigmoid
+    """
+    options = list(options)
+    if isinstance(value, str) and value in options:
+        return value
+    close = difflib.get_close_matches(str(value), options, n=1, cutoff=0.4)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    kind = TypeError if not isinstance(value, str) else ValueError
+    raise kind(f"unknown {name} {value!r}{hint} Known: {', '.join(options)}")
+
+
+def readable(tensor: torch.Tensor) -> bool:
+    """Whether looking at values is free: on the CPU and outside compilation.
+
+    Elsewhere a look would synchronise the device or break the graph, so values are trusted there.
+    """
+    import torch
+
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()

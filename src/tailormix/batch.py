@@ -1,0 +1,197 @@
+"""A batch, and a mixed batch: what the four questions are asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tailormix import checks
+from tailormix.plan import Plan, one_hot, take
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch.distributed import ProcessGroup
+
+Space = str | Callable[["Tensor"], "Tensor"]
+SPACES = ("embedding", "input", "label")
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The training set as a place to draw partners from.
+
+    Attributes:
+        x: inputs (N, ...), or a function from indices to inputs (so that partners pass the augmentation).
+        y: targets (N, ...).
+
+    """
+
+    x: Tensor | Callable[[Tensor], Tensor]
+    y: Tensor
+
+    def __len__(self) -> int:
+        return self.y.shape[0]
+
+    def inputs(self, index: Tensor) -> Tensor:
+        """The inputs of some rows."""
+        return self.x(index) if callable(self.x) else self.x[index]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """n samples and all that a method may want to know about them.
+
+    Attributes:
+        x: inputs (n, ...), floating point.
+        y: class indices (n,), soft rows (n, C), or real targets (n, ...).
+        num_classes: C where it is known; with real targets, giving it means classification with soft rows.
+        embeddings: (n, ...), or a function that makes them when somebody asks.
+        pool: the training set, if partners come from it and not from the batch.
+        ids: (n,) identities of the samples in the training set.
+        weight: (n,) weights of the samples in the loss.
+        group: the ranks over which mean distances are taken.
+
+    """
+
+    x: Tensor
+    y: Tensor
+    num_classes: int | None = None
+    embeddings: Tensor | Callable[[], Tensor] | None = None
+    pool: Pool | None = None
+    ids: Tensor | None = None
+    weight: Tensor | None = None
+    group: ProcessGroup | None = None
+
+    def __len__(self) -> int:
+        return self.x.shape[0]
+
+    @property
+    def classification(self) -> bool:
+        """Integer targets, or a number of classes, mean classification."""
+        return self.num_classes is not None or not self.y.is_floating_point()
+
+    def space(self, space: Space | None) -> Space:
+        """The space of distances: embeddings for classification and labels for regression, unless named."""
+        return space or ("embedding" if self.classification else "label")
+
+    def features(self, space: Space | None = None) -> Tensor:
+        """The points (n, ...) between which distances are measured."""
+        space = self.space(space)
+        if callable(space):
+            return space(self.x)
+        if space == "input":
+            return self.x
+        if space == "label":
+            return self._label_points(self.y)
+        if self.embeddings is None:
+            raise ValueError(
+                "embeddings are needed by space='embedding' (the default for classification): pass embeddings=, "
+                "use .loss(model, x, y), or measure distances in space='input'"
+            )
+        return self.embeddings() if callable(self.embeddings) else self.embeddings
+
+    def pair_features(self, partner: Tensor, space: Space | None = None) -> tuple[Tensor, Tensor]:
+        """The points (n, ...) of the samples and those of their partners."""
+        points = self.features(space)
+        if self.pool is None:
+            return points, take(points, partner)
+        space = self.space(space)
+        if space == "label":
+            return points, self._label_points(self.pool.y[partner])
+        if space == "embedding":
+            raise ValueError("partners from the pool have no embeddings: use space='label' or space='input'")
+        others = self.pool.inputs(partner)
+        return points, space(others) if callable(space) else others
+
+    def partner_inputs(self, partner: Tensor) -> Tensor:
+        """The inputs of the partners, as a tensor of its own."""
+        return take(self.x, partner) if self.pool is None else self.pool.inputs(partner)
+
+    def _label_points(self, y: Tensor) -> Tensor:
+        if y.is_floating_point():
+            return y
+        if self.num_classes is None:
+            raise ValueError("space='label' with class indices needs num_classes")
+        return one_hot(y, self.num_classes)
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A mixed batch: inputs, the plan as it was carried out, and where in the model it is to happen.
+
+    Attributes:
+        x: the inputs to run the model on.
+        plan: who was mixed with whom; its coefficients are those that really happened (CutMix corrects them).
+        batch: where it came from.
+        layer: name of the layer whose output is to be mixed, or ``None`` if ``x`` is mixed already.
+
+    """
+
+    x: Tensor
+    plan: Plan
+    batch: Batch
+    layer: str | None = None
+
+    def predict(self, model: nn.Module) -> Any:
+        """Run the model, mixing on the way where ``layer`` says so."""
+        if self.layer is None:
+            return model(self.x)
+        from tailormix.embeddings import rewrite_output
+
+        with rewrite_output(model, self.layer, self.plan.blend, rows=len(self.batch)):
+            return model(self.x)
+
+    def targets(self, num_classes: int | None = None) -> Tensor:
+        """Mixed targets: soft rows (n, C) for classes, mixed values for real targets."""
+        batch, plan = self.batch, self.plan.for_targets
+        pool = None if batch.pool is None else batch.pool.y
+        if batch.y.is_floating_point():
+            return plan.blend(batch.y, pool)
+        classes = batch.num_classes or num_classes
+        if classes is None:
+            raise ValueError("num_classes is needed to turn class indices into soft targets, got None")
+        return plan.blend_labels(batch.y, classes, pool)
+
+    def weight(self) -> Tensor | None:
+        """Weights of the mixed samples: those of the two samples, mixed like the targets."""
+        weight = self.batch.weight
+        if weight is None:
+            return None
+        if self.batch.pool is not None:
+            raise ValueError(
+                "weight cannot be given with partners from the pool: their weights are not known"
+            )
+        return self.plan.for_targets.blend(weight)
+
+
+def check_batch(batch: Batch) -> None:
+    """Reject what no method can work with, before anything is drawn."""
+    x, y, n = batch.x, batch.y, batch.x.shape[0] if batch.x.dim() else 0
+    if not x.is_floating_point():
+        raise TypeError(f"x must be floating point, got dtype {x.dtype}: convert images with x.float() / 255")
+    if n == 0:
+        raise ValueError(f"x must hold at least one sample, got shape {tuple(x.shape)}")
+    sized = {"y": y, "ids": batch.ids, "weight": batch.weight, "embeddings": batch.embeddings}
+    for name, value in sized.items():
+        if isinstance(value, torch.Tensor) and (value.dim() == 0 or value.shape[0] != n):
+            raise ValueError(f"{name} must have {n} rows like x, got shape {tuple(value.shape)}")
+    if not y.is_floating_point():
+        _check_classes(y, batch.num_classes)
+    elif batch.num_classes is not None and (y.dim() != 2 or y.shape[1] != batch.num_classes):
+        raise ValueError(f"soft targets must have shape ({n}, {batch.num_classes}), got {tuple(y.shape)}")
+
+
+def _check_classes(y: Tensor, num_classes: int | None) -> None:
+    if y.dtype == torch.bool or y.is_complex():
+        raise TypeError(f"y must hold class indices or real numbers, got dtype {y.dtype}")
+    if y.dim() != 1:
+        raise ValueError(f"class indices must have shape (n,), got {tuple(y.shape)}")
+    if num_classes is not None and checks.readable(y):
+        low, high = (int(bound) for bound in y.aminmax())
+        if low < 0 or high >= num_classes:
+            raise ValueError(
+                f"y must lie in 0..{num_classes - 1} (num_classes={num_classes}), got {low}..{high}"
+            )

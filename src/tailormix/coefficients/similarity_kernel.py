@@ -1,0 +1,90 @@
+"""How strongly: the more similar a pair, the more (SK Mixup, Eqs. 2, 4 and 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tailormix import checks
+from tailormix.batch import SPACES, Space
+from tailormix.plan import Plan
+from tailormix.similarity import euclidean, relative, similarity_kernel
+from tailormix.warping import WARPS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tailormix.batch import Batch
+    from tailormix.draws import Draws
+
+SAMPLING = ("warp", "direct")
+
+
+@dataclass(frozen=True)
+class SimilarityKernel:
+    """λ_i = ω_τᵢ(u_i), τ_i = τ_max · exp(-(d̄_i - 1) / (2 τ_std²)), u_i ~ U(0, 1), for each pair.
+
+    Attributes:
+        tau_max: how strongly a pair of average distance is mixed: its λ has the law Beta(τ_max, τ_max).
+        tau_std: how fast mixing falls with distance; ∞ would be Mixup.
+        tau_max_targets, tau_std_targets: the same for targets, where they are to differ.
+        space: where distances are measured: ``"embedding"`` (default for classification), ``"label"``
+            (default for regression), ``"input"``, or a function of x.
+        kind: family of the warp, see :func:`tailormix.warp`.
+        sampling: ``"warp"`` warps a uniform draw; ``"direct"`` draws each λ_i from Beta(τ_i, τ_i) itself (the
+            paper's "no warping").
+        squared: ``False`` measures distances without the square, as the authors' toy scripts do.
+
+    """
+
+    tau_max: float = 1.0
+    tau_std: float = 0.25
+    tau_max_targets: float | None = None
+    tau_std_targets: float | None = None
+    space: Space | None = None
+    kind: str = "inverse_beta"
+    sampling: str = "warp"
+    squared: bool = True
+
+    def __post_init__(self) -> None:
+        checks.non_negative("tau_max", self.tau_max)
+        checks.positive("tau_std", self.tau_std)
+        if self.tau_max_targets is not None:
+            checks.non_negative("tau_max_targets", self.tau_max_targets)
+        if self.tau_std_targets is not None:
+            checks.positive("tau_std_targets", self.tau_std_targets)
+        if self.space is not None and not callable(self.space):
+            checks.known("space", self.space, SPACES)
+        checks.known("kind", self.kind, WARPS)
+        checks.known("sampling", self.sampling, SAMPLING)
+        if self.sampling == "direct" and (self.disentangled or self.kind != "inverse_beta"):
+            raise ValueError(
+                "sampling='direct' draws from one Beta a pair: it takes no other kind or target values"
+            )
+
+    @property
+    def needs_embeddings(self) -> bool | None:
+        """Whether embeddings are used; ``None`` where that depends on the task."""
+        return None if self.space is None else self.space == "embedding"
+
+    @property
+    def disentangled(self) -> bool:
+        """Whether inputs and targets are warped apart."""
+        return self.tau_max_targets is not None or self.tau_std_targets is not None
+
+    def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
+        lengths = euclidean(*batch.pair_features(partner, self.space))
+        distance = relative(lengths, squared=self.squared, group=batch.group)
+        tau = similarity_kernel(distance, self.tau_max, self.tau_std)
+        if self.sampling == "direct":
+            return Plan(partner, draws.beta(tau), tau=tau, distance=distance)
+        u = draws.uniform(len(batch))
+        omega = WARPS[self.kind]
+        if not self.disentangled:
+            return Plan(partner, omega(u, tau), tau=tau, distance=distance)
+        tau_targets = similarity_kernel(
+            distance,
+            self.tau_max if self.tau_max_targets is None else self.tau_max_targets,
+            self.tau_std if self.tau_std_targets is None else self.tau_std_targets,
+        )
+        return Plan(partner, omega(u, tau), omega(u, tau_targets), tau=tau, distance=distance)

@@ -1,0 +1,62 @@
+"""Randomness: everything that a method draws, from an explicit generator or from the device's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SMALLEST, LARGEST = 1e-30, 1e30  # stand for the shape parameters 0 and ∞
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Random numbers on ``device``.
+
+    With a ``generator`` (a CPU generator) the numbers are drawn there and moved, so one seed gives one result
+    on every device. Without one they come from the device's own generator, with no copy and no wait.
+    """
+
+    device: torch.device
+    generator: torch.Generator | None = None
+
+    def __post_init__(self) -> None:
+        if self.generator is not None and self.generator.device.type != "cpu":
+            raise ValueError(f"generator must be a CPU generator, got one on {self.generator.device}")
+
+    def uniform(self, *shape: int) -> Tensor:
+        """U(0, 1), of the given shape."""
+        if self.generator is None:
+            return torch.rand(shape, device=self.device)
+        return torch.rand(shape, generator=self.generator).to(self.device)
+
+    def permutation(self, n: int) -> Tensor:
+        """A uniform permutation of n indices: the order of n uniforms."""
+        return self.uniform(n).argsort()
+
+    def below(self, n: int, count: int) -> Tensor:
+        """``count`` indices, uniform in {0, ..., n-1}, with replacement."""
+        return (self.uniform(count).double() * n).long().clamp_(max=n - 1)
+
+    def choice(self, n: int) -> int:
+        """One index below n, on the host: drawn there, so that no device has to be waited for."""
+        return int(torch.randint(n, (), generator=self.generator))
+
+    def beta(self, concentration: Tensor) -> Tensor:
+        """Beta(τ_i, τ_i) directly, as a ratio of two gammas on the logarithmic scale, safe for any τ_i."""
+        shape = concentration.clamp(SMALLEST, LARGEST)
+        first, second = self._log_gamma(shape), self._log_gamma(shape)
+        return torch.sigmoid(first - second)
+
+    def _log_gamma(self, shape: Tensor) -> Tensor:
+        """Log of Gamma(a) = Gamma(a+1) · U^(1/a): small shapes would underflow without the logarithm."""
+        u = self.uniform(*shape.shape).clamp_(min=torch.finfo(torch.float32).tiny)
+        if self.generator is None:
+            gamma = torch._standard_gamma(shape + 1)
+        else:
+            gamma = torch._standard_gamma((shape + 1).cpu(), generator=self.generator).to(self.device)
+        return gamma.log() + u.log() / shape

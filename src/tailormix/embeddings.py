@@ -1,0 +1,163 @@
+"""Embeddings of any model, without touching it: what flows into its last linear layer."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
+
+from tailormix import checks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torch import Tensor
+
+
+def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
+    """h(x): the input of the model's last linear layer, pooled and flattened, for every sample.
+
+    One forward pass without gradient. Dropout is off. BatchNorm layers in training mode use the statistics of
+    the batch, as in the step itself, but their running statistics and counters come out as they went in.
+
+    Args:
+        model: any module; compiled and wrapped (DDP) ones are unwrapped for this pass.
+        x: inputs (n, ...).
+        layer: name of the layer whose input is wanted, as in ``model.named_modules()``. By default
+            ``model.embedding_layer`` if the model declares it, else its last ``nn.Linear``.
+
+    Returns:
+        (n, d), detached.
+
+    >>> model = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2))
+    >>> embed(model, torch.zeros(4, 3)).shape
+    torch.Size([4, 5])
+
+    """
+    inner = unwrap(model)
+    with torch.no_grad(), _measuring(inner), catch_input(inner, layer, rows=x.shape[0]) as caught:
+        inner(x)
+    return caught()
+
+
+def unwrap(model: nn.Module) -> nn.Module:
+    """The module inside ``torch.compile`` and the data-parallel wrappers."""
+    while True:
+        inner = getattr(model, "_orig_mod", None)
+        if inner is None and isinstance(model, (nn.parallel.DistributedDataParallel, nn.DataParallel)):
+            inner = model.module
+        if inner is None:
+            return model
+        model = inner
+
+
+def find_layer(model: nn.Module, name: str | None) -> tuple[str, nn.Module]:
+    """The named layer, or the one whose input is the embedding."""
+    layers = dict(unwrap(model).named_modules())
+    name = name or getattr(unwrap(model), "embedding_layer", None)
+    if name is None:
+        linear = [key for key, module in layers.items() if isinstance(module, nn.Linear)]
+        if not linear:
+            raise ValueError(
+                f"{type(model).__name__} has no nn.Linear layer to take embeddings from: pass embedding_layer= "
+                "with the name of a layer whose input they are, or measure distances in space='input'"
+            )
+        name = linear[-1]
+    return checks.known("layer", name, [key for key in layers if key]), layers[name]
+
+
+@contextlib.contextmanager
+def catch_input(model: nn.Module, layer: str | None, rows: int) -> Iterator[Callable[[], Tensor]]:
+    """While open, keep what flows into a layer; afterwards the function it gives returns that, as (n, d)."""
+    name, module = find_layer(model, layer)
+    caught: list[Tensor] = []
+
+    def keep(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        value = arguments[0] if arguments else next(iter(named.values()))
+        caught.append(_pooled(value.detach(), channels_last=isinstance(module, nn.Linear)))
+
+    def result() -> Tensor:
+        _check_fired(name, len(caught), tuple(caught[0].shape) if caught else (), rows)
+        return caught[0]
+
+    handle = module.register_forward_pre_hook(keep, with_kwargs=True)
+    try:
+        with hooks_honoured():
+            yield result
+    finally:
+        handle.remove()
+
+
+@contextlib.contextmanager
+def rewrite_output(
+    model: nn.Module, layer: str, change: Callable[[Tensor], Tensor], rows: int | None = None
+) -> Iterator[None]:
+    """While open, the output of one layer is replaced by ``change(output)``; it must run once a pass."""
+    name, module = find_layer(model, layer)
+    fired: list[tuple[int, ...]] = []
+
+    def replace_output(_: nn.Module, __: tuple[Any, ...], output: Any) -> Any:
+        if not isinstance(output, torch.Tensor):
+            raise TypeError(f"layer {name!r} must return a tensor to be mixed, got {type(output).__name__}")
+        fired.append(tuple(output.shape))
+        _check_fired(name, len(fired), fired[0], rows)
+        return change(output)
+
+    handle = module.register_forward_hook(replace_output)
+    try:
+        with hooks_honoured():
+            yield
+    finally:
+        handle.remove()
+    _check_fired(name, len(fired), fired[0] if fired else (), rows)
+
+
+@contextlib.contextmanager
+def hooks_honoured() -> Iterator[None]:
+    """Run compiled modules eagerly: they silently ignore hooks that are added after compilation."""
+    if torch.compiler.is_compiling():
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield
+
+
+@contextlib.contextmanager
+def _measuring(model: nn.Module) -> Iterator[None]:
+    """Everything in eval mode, but BatchNorm layers that were training, which see the batch and forget it."""
+    modules = list(model.modules())
+    modes = [module.training for module in modules]
+    tracking = [module for module in modules if isinstance(module, _NormBase) and module.track_running_stats]
+    tracking = [module for module in tracking if module.training]
+    try:
+        for module in modules:
+            module.training = False
+        for module in tracking:
+            module.training, module.track_running_stats = True, False
+        yield
+    finally:
+        for module, mode in zip(modules, modes, strict=True):
+            module.training = mode
+        for module in tracking:
+            module.track_running_stats = True
+
+
+def _pooled(value: Tensor, *, channels_last: bool) -> Tensor:
+    """(n, ...) → (n, d): averages over positions, which lie before the features of a linear layer."""
+    if value.dim() <= 2:
+        return value.reshape(value.shape[0], -1)
+    return value.flatten(1, -2).mean(1) if channels_last else value.flatten(2).mean(2)
+
+
+def _check_fired(name: str, times: int, shape: tuple[int, ...], rows: int | None) -> None:
+    if times != 1:
+        raise ValueError(
+            f"layer {name!r} must run exactly once in a forward pass, but ran {times} times: name another"
+        )
+    if rows is not None and shape[:1] != (rows,):
+        raise ValueError(
+            f"layer {name!r} must see {rows} rows, one a sample, but saw shape {shape}: name another"
+        )

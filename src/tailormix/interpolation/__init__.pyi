@@ -1,0 +1,4 @@
+__all__ = ["Identity", "Linear"]
+
+from .identity import Identity
+from .linear import Linear

@@ -1,0 +1,29 @@
+"""What ``tailormix list`` shows: one function a family, none of which imports torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tailormix.methods import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Row = dict[str, Any]
+
+
+def methods() -> list[Row]:
+    """Name, one line, section of the paper, defaults and cost of every method."""
+    return [
+        {
+            "name": name,
+            "what": entry.summary,
+            "paper": entry.section,
+            "defaults": entry.defaults,
+            "samples forwarded": entry.passes,
+        }
+        for name, entry in METHODS.items()
+    ]
+
+
+FAMILIES: dict[str, Callable[[], list[Row]]] = {"methods": methods}

@@ -1,0 +1,204 @@
+"""A method: a sentence of four words, and the three ways to use it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from tailormix import checks
+from tailormix.batch import Batch, Mixed, Pool, check_batch
+from tailormix.draws import Draws
+from tailormix.embeddings import embed
+from tailormix.objectives.reduction import default_criterion, needs_ids
+from tailormix.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+    from torch import Tensor
+    from torch.distributed import ProcessGroup
+
+    from tailormix.words import Coefficients, Criterion, Interpolation, Objective, Pairs
+
+
+@dataclass(frozen=True)
+class Method:
+    """Who is mixed with whom, how strongly, how and where, and what is learned from it.
+
+    Attributes:
+        pairs, coefficients, interpolation, objective: the four words.
+        num_classes: C; needed by the batch form with class indices, and to tell soft rows from real targets.
+        embedding_layer: the layer whose input is the embedding, if not the model's own or its last linear one.
+        pool: the training set, once :meth:`fit` has seen it.
+
+    >>> import torch
+    >>> from tailormix import Mixup
+    >>> x, y = Mixup(alpha=1.0, num_classes=3)(torch.rand(4, 2), torch.tensor([0, 1, 2, 0]))
+    >>> x.shape, y.shape
+    (torch.Size([4, 2]), torch.Size([4, 3]))
+
+    """
+
+    pairs: Pairs
+    coefficients: Coefficients
+    interpolation: Interpolation
+    objective: Objective
+    num_classes: int | None = None
+    embedding_layer: str | None = None
+    pool: Pool | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_classes is not None:
+            checks.integer("num_classes", self.num_classes, at_least=2)
+        if self.pairs.pooled and not self.interpolation.batch_form:
+            raise ValueError("partners from the pool cannot be mixed at a hidden layer: use partners='batch'")
+        if self.pairs.pooled and self.coefficients.needs_embeddings:
+            raise ValueError("partners from the pool have no embeddings: use space='label' or space='input'")
+
+    @property
+    def batch_form(self) -> bool:
+        """Whether ``method(x, y)`` is defined, without the model."""
+        return self.interpolation.batch_form and self.objective.batch_form
+
+    def fit(self, x: Tensor | Callable[[Tensor], Tensor], y: Tensor) -> Method:
+        """The same method with the training set as its pool, and whatever its words learn from the targets.
+
+        ``x`` may be a function from indices to inputs, so that partners pass the augmentation like the rest.
+        """
+        words = {name: getattr(self, name) for name in ("pairs", "coefficients")}
+        fitted = {name: word.fit(y) for name, word in words.items() if hasattr(word, "fit")}
+        return replace(self, pool=Pool(x, y), **fitted)
+
+    def plan(
+        self,
+        x: Tensor,
+        y: Tensor,
+        embeddings: Tensor | None = None,
+        *,
+        group: ProcessGroup | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Plan:
+        """Who is mixed with whom, how strongly and why: look inside before, or hand it to :meth:`loss`."""
+        batch = self._batch(x, y, embeddings=embeddings, group=group)
+        return self._plan(batch, Draws(x.device, generator))
+
+    def __call__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        embeddings: Tensor | None = None,
+        *,
+        plan: Plan | None = None,
+        group: ProcessGroup | None = None,
+        generator: torch.Generator | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The batch form: mixed inputs, and mixed targets that ``cross_entropy`` takes as they are."""
+        if not self.batch_form:
+            word = self.objective if not self.objective.batch_form else self.interpolation
+            raise TypeError(
+                f"this method has no batch form, since {type(word).__name__} needs the model: "
+                "use .loss(model, x, y, criterion)"
+            )
+        batch = self._batch(x, y, embeddings=embeddings, group=group)
+        if not y.is_floating_point() and self.num_classes is None:
+            raise ValueError("num_classes is needed to turn class indices into soft targets, got None")
+        mixed = _Mix(self, Draws(x.device, generator), plan)(batch)
+        return mixed.x, mixed.targets()
+
+    def loss(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+        criterion: Criterion | None = None,
+        *,
+        ids: Tensor | None = None,
+        weight: Tensor | None = None,
+        embeddings: Tensor | None = None,
+        plan: Plan | None = None,
+        group: ProcessGroup | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """The loss of a whole training step, for any method and any module.
+
+        Args:
+            model: maps inputs to logits (n, C) or to predictions shaped like the targets.
+            x: inputs (n, ...).
+            y: class indices (n,), soft rows (n, C) with ``num_classes`` set, or real targets (n, ...).
+            criterion: (predictions, targets) → scalar or (n,). Default: cross-entropy or squared error.
+            ids: the samples' numbers in the training set, for criteria with a history (CRL).
+            weight: weights (n,) of the samples; needs a criterion that returns (n,).
+            embeddings: (n, ...), if they are at hand; otherwise they are measured where the method needs them.
+            plan: carry out this plan instead of drawing one.
+            group: take mean distances over these ranks.
+            generator: a CPU generator for everything the method draws.
+
+        """
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
+        measured = functools.cache(lambda: embed(model, x, self.embedding_layer))
+        batch = self._batch(
+            x,
+            y,
+            embeddings=measured if embeddings is None else embeddings,
+            ids=ids,
+            weight=weight,
+            group=group,
+        )
+        criterion = criterion or default_criterion(batch)
+        if needs_ids(criterion) and not getattr(self.objective, "keeps_clean_labels", False):
+            raise ValueError(
+                f"{type(criterion).__name__} follows which clean samples are classified right; "
+                f"{type(self.objective).__name__} has no clean labels: use it with erm or rankmixup"
+            )
+        return self.objective(model, batch, _Mix(self, Draws(x.device, generator), plan), criterion)
+
+    def _batch(self, x: Tensor, y: Tensor, **more: Any) -> Batch:
+        if self.pairs.pooled and self.pool is None:
+            raise ValueError(
+                "partners come from the pool, but there is none: call fit(x, y) with the training set"
+            )
+        batch = Batch(x, y, self.num_classes, pool=self.pool if self.pairs.pooled else None, **more)
+        check_batch(batch)
+        return batch
+
+    def _plan(self, batch: Batch, draws: Draws) -> Plan:
+        return self.coefficients(batch, self.pairs(batch, draws), draws)
+
+
+@dataclass(frozen=True)
+class _Mix:
+    """The first three answers of a method, ready to be asked: each call mixes the batch afresh."""
+
+    method: Method
+    draws: Draws
+    given: Plan | None = None
+
+    def needs_embeddings(self, batch: Batch) -> bool:
+        """Whether embeddings of this batch will be asked for."""
+        words = (self.method.pairs.needs_embeddings, self.method.coefficients.needs_embeddings)
+        return self.given is None and any(batch.classification if word is None else word for word in words)
+
+    def __call__(self, batch: Batch) -> Mixed:
+        plan = self.given or self.method._plan(batch, self.draws)
+        if len(plan) != len(batch):
+            raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
+        return self.method.interpolation(batch, plan, self.draws)
+
+
+class Step(nn.Module):
+    """A training step as a module: ``forward`` is ``method.loss``. Wrap this in DDP or Fabric."""
+
+    def __init__(self, model: nn.Module, method: Method, criterion: Criterion | None = None) -> None:
+        super().__init__()
+        self.model = model
+        self.method = method
+        self.criterion = criterion
+
+    def forward(self, x: Tensor, y: Tensor, **options: Any) -> Tensor:
+        """The loss of the batch; options as in :meth:`Method.loss`."""
+        return self.method.loss(self.model, x, y, self.criterion, **options)

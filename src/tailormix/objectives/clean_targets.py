@@ -1,0 +1,26 @@
+"""What is learned: the targets as they are, from the inputs as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tailormix.objectives.reduction import clean_losses, num_classes_of, reduce
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from tailormix.batch import Batch
+    from tailormix.words import Criterion, Mix
+
+
+@dataclass(frozen=True)
+class CleanTargets:
+    """criterion(f(x), y), with hard labels where they are hard."""
+
+    batch_form: ClassVar[bool] = True
+
+    def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
+        predictions = model(batch.x)
+        num_classes_of(predictions, batch)
+        return reduce(clean_losses(criterion, predictions, batch), len(batch), batch.weight)

@@ -1,0 +1,27 @@
+"""What is learned: the mixed targets, from the mixed inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tailormix.objectives.reduction import mean_loss, num_classes_of
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from tailormix.batch import Batch
+    from tailormix.words import Criterion, Mix
+
+
+@dataclass(frozen=True)
+class MixedTargets:
+    """criterion(f(x̃), ỹ)."""
+
+    batch_form: ClassVar[bool] = True
+
+    def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
+        mixed = mix(batch)
+        predictions = mixed.predict(model)
+        targets = mixed.targets(num_classes_of(predictions, batch))
+        return mean_loss(criterion, predictions, targets, mixed.weight())

@@ -1,0 +1,101 @@
+"""From predictions to a loss: what all objectives share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn import functional
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tailormix.batch import Batch
+    from tailormix.words import Criterion
+
+
+def num_classes_of(predictions: Any, batch: Batch) -> int | None:
+    """C: as given, else read off the logits (n, C)."""
+    logits = as_tensor(predictions)
+    if not batch.classification:
+        return None
+    if logits.dim() < 2 or logits.shape[0] % len(batch):
+        raise ValueError(
+            f"the model must return logits of shape ({len(batch)}, C), got {tuple(logits.shape)}"
+        )
+    if batch.num_classes is not None and logits.shape[1] != batch.num_classes:
+        raise ValueError(
+            f"the model returns {logits.shape[1]} logits, but num_classes is {batch.num_classes}"
+        )
+    return logits.shape[1]
+
+
+def as_tensor(predictions: Any) -> Tensor:
+    """The model's output, which must be a tensor."""
+    if not isinstance(predictions, torch.Tensor):
+        raise TypeError(
+            f"the model must return a tensor, got {type(predictions).__name__}: wrap it in an adapter"
+        )
+    return predictions
+
+
+def mean_loss(
+    criterion: Criterion, predictions: Tensor, targets: Tensor, weight: Tensor | None = None
+) -> Tensor:
+    """criterion(predictions, targets) as a scalar: the mean of (n,) losses, weighted if weights are given."""
+    return reduce(criterion(predictions, targets), predictions.shape[0], weight)
+
+
+def reduce(losses: Tensor, rows: int, weight: Tensor | None = None) -> Tensor:
+    """A scalar stays; (n,) losses become their mean, Σ w_i ℓ_i / Σ w_i with weights."""
+    if losses.dim() == 0:
+        if weight is not None:
+            raise ValueError("weights need a criterion that returns one loss a sample: use reduction='none'")
+        return losses
+    if losses.shape != (rows,):
+        raise ValueError(
+            f"the criterion must return a scalar or ({rows},) losses, got shape {tuple(losses.shape)}"
+        )
+    if weight is None:
+        return losses.mean()
+    return (losses * weight).sum() / weight.sum()
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """-Σ_c t_c log p_c for each sample, (n,); targets are class indices or soft rows."""
+    if targets.is_floating_point():
+        targets = targets.to(logits.dtype)
+    return functional.cross_entropy(logits, targets, reduction="none")
+
+
+def squared_error(predictions: Tensor, targets: Tensor) -> Tensor:
+    """(ŷ - y)², averaged over all but the first axis, (n,)."""
+    if predictions.shape != targets.shape:
+        raise ValueError(
+            f"the model returns shape {tuple(predictions.shape)}, but the targets have {tuple(targets.shape)}: "
+            "make them equal, for example with y[:, None]"
+        )
+    return (
+        (predictions - targets.to(predictions.dtype)).square().flatten(1).mean(1)
+        if targets.dim() > 1
+        else (predictions - targets.to(predictions.dtype)).square()
+    )
+
+
+def default_criterion(batch: Batch) -> Criterion:
+    """Cross-entropy for classes, squared error for real targets."""
+    return cross_entropy if batch.classification else squared_error
+
+
+def clean_losses(criterion: Criterion, predictions: Tensor, batch: Batch) -> Tensor:
+    """The criterion on the batch as it came, with the samples' ids where it asks for them (CRL)."""
+    if not needs_ids(criterion):
+        return criterion(predictions, batch.y)
+    if batch.ids is None:
+        raise ValueError(f"{type(criterion).__name__} needs ids= (the samples' numbers in the training set)")
+    return criterion(predictions, batch.y, batch.ids)
+
+
+def needs_ids(criterion: Criterion) -> bool:
+    """Whether a criterion keeps a history of the samples it has seen."""
+    return bool(getattr(criterion, "needs_ids", False))

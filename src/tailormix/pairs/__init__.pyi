@@ -1,0 +1,4 @@
+__all__ = ["RandomPairs", "SelfPairs"]
+
+from .random_pairs import RandomPairs
+from .self_pairs import SelfPairs

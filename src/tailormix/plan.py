@@ -1,0 +1,84 @@
+"""A plan: who is mixed with whom, and how strongly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who is mixed with whom (``partner``) and how strongly (``lam``), for a batch of n samples.
+
+    All fields have shape (n,). λ_i = 1 keeps sample i as it is, λ_i = 0 replaces it by its partner.
+
+    Attributes:
+        partner: index of each sample's partner, in the batch or in the pool.
+        lam: coefficient of the inputs.
+        lam_targets: coefficient of the targets, where it differs from ``lam``.
+        tau: the warping parameter behind ``lam``, where there is one.
+        distance: the rescaled distance of each pair, where it was measured.
+
+    >>> plan = Plan(partner=torch.tensor([1, 0]), lam=torch.tensor([0.75, 0.5]))
+    >>> plan.blend(torch.tensor([[0.0], [8.0]]))
+    tensor([[2.],
+            [4.]])
+
+    """
+
+    partner: Tensor
+    lam: Tensor
+    lam_targets: Tensor | None = None
+    tau: Tensor | None = None
+    distance: Tensor | None = None
+
+    def __len__(self) -> int:
+        return self.partner.shape[0]
+
+    def blend(self, a: Tensor, partners: Tensor | None = None) -> Tensor:
+        """λ_i a_i + (1 - λ_i) partners_σ(i) for anything with a batch axis; ``partners`` is ``a`` by default.
+
+        ``partners`` may be longer than the batch (a pool), in which case ``partner`` points into it.
+        """
+        return mix(a, take(a if partners is None else partners, self.partner), self.lam)
+
+    @property
+    def for_targets(self) -> Plan:
+        """The same plan with the coefficients of the targets as ``lam``."""
+        return self if self.lam_targets is None else replace(self, lam=self.lam_targets, lam_targets=None)
+
+    def blend_labels(self, y: Tensor, num_classes: int, partners: Tensor | None = None) -> Tensor:
+        """Soft rows (n, C) with λ_i at class y_i and 1 - λ_i at the partner's class; y holds class indices.
+
+        >>> Plan(torch.tensor([1, 0]), torch.tensor([0.75, 1.0])).blend_labels(torch.tensor([0, 2]), 3)
+        tensor([[0.7500, 0.0000, 0.2500],
+                [0.0000, 0.0000, 1.0000]])
+        """
+        lam = self.lam[:, None]
+        others = take(y if partners is None else partners, self.partner)
+        rows = lam.new_zeros(y.shape[0], num_classes)
+        return rows.scatter_add_(1, y.long()[:, None], lam).scatter_add_(1, others.long()[:, None], 1 - lam)
+
+
+def mix(a: Tensor, others: Tensor, lam: Tensor) -> Tensor:
+    """λ_i a_i + (1 - λ_i) others_i, written over ``others``: one pass and no further allocation."""
+    if not a.is_floating_point():
+        raise TypeError(f"only floating-point tensors can be mixed, got dtype {a.dtype}: convert it first")
+    return others.lerp_(a, lam.to(device=a.device, dtype=a.dtype).view(-1, *(1,) * (a.dim() - 1)))
+
+
+def take(a: Tensor, index: Tensor) -> Tensor:
+    """``a[index]`` along the first axis, in the memory format of ``a``."""
+    # index_select is faster, but turns channels-last into contiguous.
+    return a.index_select(0, index) if a.is_contiguous() else a[index]
+
+
+def one_hot(y: Tensor, num_classes: int) -> Tensor:
+    """Class indices (n,) as rows (n, C), without the wait that torch's own ``one_hot`` needs on a GPU."""
+    rows = torch.zeros(y.shape[0], num_classes, device=y.device)
+    return rows.scatter_(1, y.long()[:, None], 1.0)

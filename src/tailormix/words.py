@@ -1,0 +1,78 @@
+"""The four kinds of words that make a method: what each must answer, and nothing about how."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor, nn
+
+    from tailormix.batch import Batch, Mixed
+    from tailormix.draws import Draws
+    from tailormix.plan import Plan
+
+    Criterion = Callable[..., Tensor]
+
+
+class Pairs(Protocol):
+    """(i) Who is mixed with whom?"""
+
+    @property
+    def needs_embeddings(self) -> bool | None:
+        """Whether it looks at embeddings; ``None`` if that depends on the task."""
+
+    @property
+    def pooled(self) -> bool:
+        """Whether partners come from the training set instead of the batch."""
+
+    def __call__(self, batch: Batch, draws: Draws) -> Tensor:
+        """The partner of each sample, (n,)."""
+
+
+class Coefficients(Protocol):
+    """(ii) How strongly?"""
+
+    @property
+    def needs_embeddings(self) -> bool | None:
+        """Whether it looks at embeddings; ``None`` if that depends on the task."""
+
+    def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
+        """The partners with their coefficients."""
+
+
+class Interpolation(Protocol):
+    """(iii) How, and where, are two things blended?"""
+
+    @property
+    def batch_form(self) -> bool:
+        """Whether it can be done before the model is run."""
+
+    def __call__(self, batch: Batch, plan: Plan, draws: Draws) -> Mixed:
+        """The mixed batch."""
+
+
+class Mix(Protocol):
+    """What an objective mixes with: the first three answers of the method, ready to be asked."""
+
+    def needs_embeddings(self, batch: Batch) -> bool:
+        """Whether embeddings of this batch will be asked for."""
+
+    @property
+    def draws(self) -> Draws:
+        """Where further random numbers come from."""
+
+    def __call__(self, batch: Batch) -> Mixed:
+        """A fresh mixed batch each time."""
+
+
+class Objective(Protocol):
+    """(iv) What is learned from it?"""
+
+    @property
+    def batch_form(self) -> bool:
+        """Whether the mixed batch alone says it, without the model."""
+
+    def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
+        """The loss of a training step, a scalar."""

@@ -88,8 +88,8 @@ class Batch:
             return self._label_points(self.y)
         if self.embeddings is None:
             raise ValueError(
-                "embeddings are needed by space='embedding' (the default for classification): pass embeddings=, "
-                "use .loss(model, x, y), or measure distances in space='input'"
+                "embeddings are needed by space='embedding' (the default for classification): pass "
+                "embeddings=, use .loss(model, x, y), or measure distances in space='input'"
             )
         return self.embeddings() if callable(self.embeddings) else self.embeddings
 

@@ -62,8 +62,8 @@ def find_layer(model: nn.Module, name: str | None) -> tuple[str, nn.Module]:
         linear = [key for key, module in layers.items() if isinstance(module, nn.Linear)]
         if not linear:
             raise ValueError(
-                f"{type(model).__name__} has no nn.Linear layer to take embeddings from: pass embedding_layer= "
-                "with the name of a layer whose input they are, or measure distances in space='input'"
+                f"{type(model).__name__} has no nn.Linear layer to take embeddings from: pass "
+                "embedding_layer= with the name of a layer whose input they are, or use space='input'"
             )
         name = linear[-1]
     return checks.known("layer", name, [key for key in layers if key]), layers[name]

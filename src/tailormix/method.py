@@ -13,7 +13,6 @@ from tailormix.batch import Batch, Mixed, Pool, check_batch
 from tailormix.draws import Draws
 from tailormix.embeddings import embed
 from tailormix.objectives.reduction import default_criterion, needs_ids
-from tailormix.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed import ProcessGroup
 
+    from tailormix.plan import Plan
     from tailormix.words import Coefficients, Criterion, Interpolation, Objective, Pairs
 
 
@@ -32,7 +32,7 @@ class Method:
     Attributes:
         pairs, coefficients, interpolation, objective: the four words.
         num_classes: C; needed by the batch form with class indices, and to tell soft rows from real targets.
-        embedding_layer: the layer whose input is the embedding, if not the model's own or its last linear one.
+        embedding_layer: the layer whose input is the embedding, if not the one that the model declares.
         pool: the training set, once :meth:`fit` has seen it.
 
     >>> import torch
@@ -132,7 +132,7 @@ class Method:
             criterion: (predictions, targets) → scalar or (n,). Default: cross-entropy or squared error.
             ids: the samples' numbers in the training set, for criteria with a history (CRL).
             weight: weights (n,) of the samples; needs a criterion that returns (n,).
-            embeddings: (n, ...), if they are at hand; otherwise they are measured where the method needs them.
+            embeddings: (n, ...), if they are at hand; otherwise they are measured where they are needed.
             plan: carry out this plan instead of drawing one.
             group: take mean distances over these ranks.
             generator: a CPU generator for everything the method draws.

@@ -16,12 +16,21 @@ if TYPE_CHECKING:
 
     from tailormix.batch import Space
     from tailormix.method import Method
+    from tailormix.words import Coefficients, Interpolation, Objective, Pairs
 
 
-def _sentence(*words: Any, num_classes: int | None, embedding_layer: str | None = None) -> Method:
+def _sentence(
+    who: Pairs,
+    how_strongly: Coefficients,
+    how: Interpolation,
+    what: Objective,
+    *,
+    num_classes: int | None,
+    embedding_layer: str | None = None,
+) -> Method:
     from tailormix.method import Method
 
-    return Method(*words, num_classes=num_classes, embedding_layer=embedding_layer)
+    return Method(who, how_strongly, how, what, num_classes, embedding_layer)
 
 
 def ERM(*, num_classes: int | None = None) -> Method:

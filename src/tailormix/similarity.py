@@ -69,12 +69,13 @@ def euclidean(a: Tensor, b: Tensor) -> Tensor:
     difference = _flat(a) - _flat(b)
     # Squares leave the range of float32 beyond 1e19; divided by the largest difference they cannot.
     largest = torch.linalg.vector_norm(difference, torch.inf).clamp_(min=torch.finfo(difference.dtype).tiny)
-    return torch.linalg.vector_norm(difference.div_(largest), dim=1).mul_(largest)
+    length: Tensor = torch.linalg.vector_norm(difference.div_(largest), dim=1)
+    return length.mul_(largest)
 
 
 def _mean_over(values: Tensor, group: ProcessGroup) -> Tensor:
     """The mean over the values of all ranks, which may hold different numbers of them."""
-    sums = torch.stack((values.sum(), values.new_full((), values.numel())))
+    sums: Tensor = torch.stack((values.sum(), values.new_full((), values.numel())))
     torch.distributed.all_reduce(sums, group=group)
     return sums[0] / sums[1]
 

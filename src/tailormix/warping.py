@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch.nn.functional import grid_sample
 
@@ -36,7 +37,7 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
     =================  ============================================  ===============================
 
     Every ω_τ fixes 0, ½ and 1; τ → 0 gives a step at ½, τ → ∞ gives ½ everywhere inside (0, 1). The sigmoid
-    printed in the paper, 1/(1+e^{λ/τ}), is no bijection of [0, 1]; the one here is the bijection of its family.
+    printed in the paper, 1/(1+e^{λ/τ}), is no bijection of [0, 1]; the one here is.
 
     Args:
         lam: values in [0, 1], any shape, any floating dtype and device.
@@ -73,7 +74,8 @@ def _operands(lam: Tensor | float, tau: Tensor | float) -> tuple[Tensor, Tensor]
     if checks.readable(tau) and tau.numel() and not float(tau.min()) >= 0:
         raise ValueError(f"tau must be >= 0, got {float(tau.min())}")
     if lam.shape != tau.shape:
-        lam, tau = torch.broadcast_tensors(lam, tau)
+        shape = np.broadcast_shapes(lam.shape, tau.shape)
+        return lam.expand(shape), tau.expand(shape)
     return lam, tau
 
 
@@ -93,7 +95,7 @@ def inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
 
 
 def beta(lam: Tensor, tau: Tensor) -> Tensor:
-    """The Beta(1/τ, 1/τ) CDF at λ: the table of :func:`inverse_beta`, read backwards by a fixed-point iteration.
+    """The Beta(1/τ, 1/τ) CDF at λ: the table of :func:`inverse_beta`, read backwards by iteration.
 
     Finds L = logit ω with L·ρ(L) = logit λ · a/√(a+½), a = 1/τ. The slope of L ↦ L·ρ on logarithmic scales
     lies between ½ and 1.3, so L ← goal/ρ(L) at least halves the error in every step.

@@ -72,14 +72,11 @@ def squared_error(predictions: Tensor, targets: Tensor) -> Tensor:
     """(ŷ - y)², averaged over all but the first axis, (n,)."""
     if predictions.shape != targets.shape:
         raise ValueError(
-            f"the model returns shape {tuple(predictions.shape)}, but the targets have {tuple(targets.shape)}: "
-            "make them equal, for example with y[:, None]"
+            f"predictions and targets must have one shape, got {tuple(predictions.shape)} and "
+            f"{tuple(targets.shape)}: make them equal, for example with y[:, None]"
         )
-    return (
-        (predictions - targets.to(predictions.dtype)).square().flatten(1).mean(1)
-        if targets.dim() > 1
-        else (predictions - targets.to(predictions.dtype)).square()
-    )
+    error = (predictions - targets.to(predictions.dtype)).square()
+    return error if error.dim() == 1 else error.flatten(1).mean(1)
 
 
 def default_criterion(batch: Batch) -> Criterion:

@@ -115,6 +115,15 @@ def test_weighted_mmce_without_right_or_without_wrong(y: list[int], scale: float
     torch.testing.assert_close(*(torch.autograd.grad(value, logits)[0] for value in (loss, plain)))
 
 
+@pytest.mark.parametrize(("right", "wrong"), [(1, 3), (2, 9), (5, 10)])
+def test_weighted_mmce_is_finite_where_rounding_falls_below_zero(right: int, wrong: int) -> None:
+    """All confidences ½: A + B - 2D = (½ - ½)² = 0; single precision makes it -1e-8, its root NaN."""
+    logits = torch.zeros(right + wrong, 2, requires_grad=True)
+    loss = WeightedMMCE()(logits, torch.tensor([0] * right + [1] * wrong))
+    assert loss.item() == pytest.approx(math.log(2), abs=1e-3)
+    assert torch.autograd.grad(loss, logits)[0].isfinite().all()
+
+
 def test_weighted_mmce_does_not_see_rounding_of_rows() -> None:
     """Two samples of one class give rows of λ + (1 - λ), perhaps not quite 1: still nobody is wrong."""
     rows = torch.tensor([[0.0, 1 - 6e-8], [0.0, 1.0]])

@@ -57,5 +57,5 @@ def bec(pairs: torch.Tensor, t: torch.Tensor, same: torch.Tensor) -> torch.Tenso
     classes = t.shape[1]
     if classes == 2:
         return t.new_zeros(t.shape[0])
-    weights = (1 - t[:, :, None] - t[:, None, :] * ~same).clamp(min=0)
+    weights = 1 - t[:, :, None] - t[:, None, :] * ~same
     return (weights * pairs).sum((1, 2)) / (2 * (classes - 1) * (classes - 2))

@@ -56,7 +56,7 @@ class CRL(nn.Module):
         """Return the loss of each sample and, in training mode, record which predictions were right."""
         logits, targets, ids = self._checked(logits, targets, ids)
         c, right = shared.confidence(logits, targets)
-        k = self._correctness(ids).to(c.dtype)
+        k = self._correctness(ids, c.dtype)
         loss = shared.cross_entropy(logits, targets) + self.weight * ranking(c, k)
         if self.training:
             self._count(ids, right)
@@ -82,11 +82,11 @@ class CRL(nn.Module):
         ids = shared.indices("ids", ids, logits.shape[0], below=self.size)
         return logits, targets, ids.to(self.counts.device)
 
-    def _correctness(self, ids: torch.Tensor) -> torch.Tensor:
+    def _correctness(self, ids: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         least = self.counts.min()
         # All counts level gives 0 / 0: the difference of whole numbers is at least 1 otherwise.
         span = (self.epochs.clamp(min=1) - least).clamp(min=1)
-        return ((self.counts[ids] - least) / span).clamp(max=1)
+        return ((self.counts[ids] - least).to(dtype) / span).clamp(max=1)
 
     def _count(self, ids: torch.Tensor, right: torch.Tensor) -> None:
         new = torch.zeros_like(self.counts).index_add(0, ids, right.to(self.counts.dtype))

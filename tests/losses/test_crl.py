@@ -127,7 +127,7 @@ def test_a_sample_drawn_twice_counts_twice() -> None:
 
 
 def test_gradient_is_possible_after_the_history_moved() -> None:
-    """The history changes in place between forward and backward."""
+    """The history changes between forward and backward."""
     logits = LOGITS.clone().requires_grad_()
     loss = CRL(size=4)
     loss(logits, Y, IDS).sum().backward()

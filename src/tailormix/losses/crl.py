@@ -93,7 +93,8 @@ class CRL(nn.Module):
         if distributed.is_available() and distributed.is_initialized():
             # Dense, not the ids themselves: ranks may hold different numbers of samples.
             distributed.all_reduce(new, group=self.group)
-        self.counts += new
+        # A new tensor, not in place: a compiled backward pass may compute k again, from the old counts.
+        self.counts = self.counts + new
 
 
 def ranking(c: torch.Tensor, k: torch.Tensor) -> torch.Tensor:

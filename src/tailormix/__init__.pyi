@@ -1,13 +1,29 @@
 __all__ = [
     "ERM",
     "METHODS",
+    "MITA",
+    "MITL",
+    "CMixup",
+    "CutMix",
+    "KMixup",
+    "LocalMixup",
+    "ManifoldMixup",
     "Method",
     "Mixup",
     "MixupIO",
     "MixupTO",
     "Plan",
+    "QuantileMixup",
+    "RankMixup",
+    "RankMixupMRL",
+    "RegMixup",
+    "Remix",
+    "SKCutMix",
+    "SKManifoldMixup",
     "SKMixup",
+    "SKRegMixup",
     "Step",
+    "TwoBeta",
     "WarpedMixup",
     "__version__",
     "build_method",
@@ -17,10 +33,31 @@ __all__ = [
     "warp",
 ]
 
+from .catalogue import METHODS, build_method
 from .embeddings import embed
 from .method import Method, Step
-from .methods import ERM, METHODS, Mixup, MixupIO, MixupTO, SKMixup, WarpedMixup, build_method
+from .methods import (
+    ERM,
+    MITA,
+    MITL,
+    CMixup,
+    CutMix,
+    KMixup,
+    LocalMixup,
+    ManifoldMixup,
+    Mixup,
+    MixupIO,
+    MixupTO,
+    QuantileMixup,
+    RankMixup,
+    RankMixupMRL,
+    RegMixup,
+    Remix,
+    TwoBeta,
+    WarpedMixup,
+)
 from .plan import Plan
 from .similarity import pair_distance, similarity_kernel
+from .sk_methods import SKCutMix, SKManifoldMixup, SKMixup, SKRegMixup
 from .version import __version__
 from .warping import warp

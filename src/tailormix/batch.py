@@ -126,22 +126,25 @@ class Mixed:
         x: the inputs to run the model on.
         plan: who was mixed with whom; its coefficients are those that really happened (CutMix corrects them).
         batch: where it came from.
-        layer: name of the layer whose output is to be mixed, or ``None`` if ``x`` is mixed already.
+        place: tells for a model at which layer to mix (``None``: the input); absent if ``x`` is mixed.
 
     """
 
     x: Tensor
     plan: Plan
     batch: Batch
-    layer: str | None = None
+    place: Callable[[nn.Module], str | None] | None = None
 
     def predict(self, model: nn.Module) -> Any:
-        """Run the model, mixing on the way where ``layer`` says so."""
-        if self.layer is None:
+        """Run the model, mixing on the way where that is still to be done."""
+        if self.place is None:
             return model(self.x)
         from tailormix.embeddings import rewrite_output
 
-        with rewrite_output(model, self.layer, self.plan.blend, rows=len(self.batch)):
+        layer = self.place(model)
+        if layer is None:
+            return model(self.plan.blend(self.x))
+        with rewrite_output(model, layer, self.plan.blend, rows=len(self.batch)):
             return model(self.x)
 
     def targets(self, num_classes: int | None = None) -> Tensor:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tailormix.methods import METHODS
+from tailormix.catalogue import METHODS
+from tailormix.losses.catalogue import LOSSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,4 +27,18 @@ def methods() -> list[Row]:
     ]
 
 
-FAMILIES: dict[str, Callable[[], list[Row]]] = {"methods": methods}
+def losses() -> list[Row]:
+    """Name, one line, section of the paper and defaults of every loss."""
+    return [
+        {
+            "name": name,
+            "what": record.summary,
+            "paper": record.section,
+            "defaults": record.defaults,
+            "soft targets": "yes" if record.soft_targets else "no",
+        }
+        for name, record in LOSSES.items()
+    ]
+
+
+FAMILIES: dict[str, Callable[[], list[Row]]] = {"methods": methods, "losses": losses}

@@ -178,6 +178,20 @@ class _Mix:
     draws: Draws
     given: Plan | None = None
 
+    @property
+    def coefficients(self) -> Coefficients:
+        """The method's second word."""
+        return self.method.coefficients
+
+    @property
+    def embedding_layer(self) -> str | None:
+        """The layer whose input is the embedding, where it was named."""
+        return self.method.embedding_layer
+
+    def pairing(self, batch: Batch) -> Tensor:
+        """Partners alone."""
+        return self.method.pairs(batch, self.draws) if self.given is None else self.given.partner
+
     def needs_embeddings(self, batch: Batch) -> bool:
         """Whether embeddings of this batch will be asked for."""
         words = (self.method.pairs.needs_embeddings, self.method.coefficients.needs_embeddings)

@@ -66,7 +66,7 @@ def euclidean(a: Tensor, b: Tensor) -> Tensor:
     >>> euclidean(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([5.])
     """
-    difference = _flat(a) - _flat(b)
+    difference = rows_of(a) - rows_of(b)
     # Squares leave the range of float32 beyond 1e19; divided by the largest difference they cannot.
     largest = torch.linalg.vector_norm(difference, torch.inf).clamp_(min=torch.finfo(difference.dtype).tiny)
     length: Tensor = torch.linalg.vector_norm(difference.div_(largest), dim=1)
@@ -94,7 +94,7 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     return torch.exp((1 - distance) * slope) * tau_max
 
 
-def _flat(z: Tensor) -> Tensor:
-    """(n, ...) → (n, d) in a precision that holds distances."""
+def rows_of(z: Tensor) -> Tensor:
+    """(n, ...) → (n, d), detached, in a precision that holds distances."""
     z = z.detach().reshape(z.shape[0], -1)
     return z if z.dtype == torch.float64 else z.float()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +42,14 @@ class Coefficients(Protocol):
         """The partners with their coefficients."""
 
 
+@runtime_checkable
+class SeparatedCoefficients(Protocol):
+    """(ii) for methods that mix every pair twice."""
+
+    def pair(self, draws: Draws) -> tuple[Tensor, Tensor]:
+        """Two coefficients for the whole batch, each of shape (1,)."""
+
+
 class Interpolation(Protocol):
     """(iii) How, and where, are two things blended?"""
 
@@ -58,6 +66,17 @@ class Mix(Protocol):
 
     def needs_embeddings(self, batch: Batch) -> bool:
         """Whether embeddings of this batch will be asked for."""
+
+    @property
+    def embedding_layer(self) -> str | None:
+        """The layer whose input is the embedding, where it was named."""
+
+    def pairing(self, batch: Batch) -> Tensor:
+        """Partners alone, (n,)."""
+
+    @property
+    def coefficients(self) -> Coefficients:
+        """The method's second word, for objectives that ask it for more."""
 
     @property
     def draws(self) -> Draws:

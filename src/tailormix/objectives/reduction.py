@@ -93,6 +93,14 @@ def clean_losses(criterion: Criterion, predictions: Tensor, batch: Batch) -> Ten
     return criterion(predictions, batch.y, batch.ids)
 
 
+def only_classes(name: str, batch: Batch) -> None:
+    """Refuse real targets for a method that is defined on classes."""
+    if not batch.classification:
+        raise ValueError(
+            f"{name} is defined for classification, got real targets of shape {tuple(batch.y.shape)}"
+        )
+
+
 def needs_ids(criterion: Criterion) -> bool:
     """Whether a criterion keeps a history of the samples it has seen."""
     return bool(getattr(criterion, "needs_ids", False))

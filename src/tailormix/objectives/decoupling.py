@@ -1,0 +1,128 @@
+"""What is learned: the two clean samples, told apart again from two mixtures of them (MIT)."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+from tailormix.embeddings import rewrite_output, unwrap
+from tailormix.objectives.grouped_norm import normalised_apart
+from tailormix.objectives.reduction import as_tensor, num_classes_of, only_classes, reduce
+from tailormix.plan import mix as blend
+from tailormix.plan import take
+from tailormix.words import SeparatedCoefficients
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from tailormix.batch import Batch
+    from tailormix.draws import Draws
+    from tailormix.words import Criterion, Mix
+
+Pair = tuple["Tensor", "Tensor"]
+
+
+def mix_twice(a: Tensor, b: Tensor, lam: Pair) -> Pair:
+    """λ₁a + (1-λ₁)b and λ₂a + (1-λ₂)b, with λ of shape (1,)."""
+    first, second = lam
+    return torch.lerp(b, a, first.to(a.dtype)), torch.lerp(b, a, second.to(a.dtype))
+
+
+def decouple(first: Tensor, second: Tensor, lam: Pair) -> Pair:
+    """Undo :func:`mix_twice`: â = [(1-λ₂)u₁ - (1-λ₁)u₂] / (λ₁-λ₂), b̂ = [λ₁u₂ - λ₂u₁] / (λ₁-λ₂).
+
+    >>> a, b, lam = torch.tensor([[4.0]]), torch.tensor([[8.0]]), (torch.tensor([0.75]), torch.tensor([0.25]))
+    >>> decouple(*mix_twice(a, b, lam), lam)
+    (tensor([[4.]]), tensor([[8.]]))
+    """
+    one, two = (value.to(first.dtype) for value in lam)
+    gap = one - two
+    return ((1 - two) * first - (1 - one) * second) / gap, (one * second - two * first) / gap
+
+
+@dataclass(frozen=True)
+class DecoupledLogits:
+    """MIT-L: ½CE(â, y) + ½CE(b̂, y_σ), (â, b̂) decoupled from the logits of two mixtures. Two passes of n."""
+
+    batch_form: ClassVar[bool] = False
+
+    def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
+        law = _separated(mix, batch)
+        lam = law.pair(mix.draws)
+        partner = mix.pairing(batch)
+        others = batch.partner_inputs(partner)
+        streams = [model(blend(batch.x, others.clone(), value.expand(len(batch)))) for value in lam]
+        return _halves(decouple(streams[0], streams[1], lam), partner, batch, criterion)
+
+
+@dataclass(frozen=True)
+class DecoupledStages:
+    """MIT-A: as MIT-L, and after every stage decoupled and mixed again with fresh coefficients.
+
+    Both mixtures run in one pass of 2n samples, in which BatchNorm layers treat the halves apart, as in two.
+
+    Attributes:
+        layers: the stages, by the names of their layers; those that the model declares by default.
+
+    """
+
+    layers: tuple[str, ...] | None = None
+    batch_form: ClassVar[bool] = False
+
+    def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
+        law = _separated(mix, batch)
+        stages = self.layers or tuple(getattr(unwrap(model), "stages", ()))
+        if not stages:
+            raise ValueError(
+                f"{type(unwrap(model)).__name__} does not name its stages: pass layers= with names of layers "
+                "to decouple at, or use MIT-L, which needs none"
+            )
+        partner = mix.pairing(batch)
+        stream = _Stream(law, mix.draws)
+        x = stream.mix(batch.x, batch.partner_inputs(partner))
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(normalised_apart(model, groups=2))
+            for name in stages:
+                stack.enter_context(rewrite_output(model, name, stream.remix, rows=2 * len(batch)))
+            logits = as_tensor(model(x))
+        return _halves(stream.decouple(logits), partner, batch, criterion)
+
+
+class _Stream:
+    """Two mixtures on their way through a model, stacked as 2n rows, and the coefficients they carry."""
+
+    def __init__(self, law: SeparatedCoefficients, draws: Draws) -> None:
+        self.law, self.draws = law, draws
+
+    def mix(self, a: Tensor, b: Tensor) -> Tensor:
+        self.lam = self.law.pair(self.draws)
+        return torch.cat(mix_twice(a, b, self.lam))
+
+    def decouple(self, stacked: Tensor) -> Pair:
+        first, second = stacked.chunk(2)
+        return decouple(first, second, self.lam)
+
+    def remix(self, stacked: Tensor) -> Tensor:
+        return self.mix(*self.decouple(stacked))
+
+
+def _separated(mix: Mix, batch: Batch) -> SeparatedCoefficients:
+    only_classes("MIT", batch)
+    if not isinstance(mix.coefficients, SeparatedCoefficients):
+        raise TypeError(
+            f"MIT needs pairs of coefficients, got {type(mix.coefficients).__name__}: use SeparatedBetas"
+        )
+    return mix.coefficients
+
+
+def _halves(decoupled: Pair, partner: Tensor, batch: Batch, criterion: Criterion) -> Tensor:
+    """½ criterion(â, y) + ½ criterion(b̂, y_σ)."""
+    mine, theirs = decoupled
+    num_classes_of(mine, batch)
+    weights = (None, None) if batch.weight is None else (batch.weight, take(batch.weight, partner))
+    first = reduce(criterion(mine, batch.y), len(batch), weights[0])
+    second = reduce(criterion(theirs, take(batch.y, partner)), len(batch), weights[1])
+    return 0.5 * (first + second)

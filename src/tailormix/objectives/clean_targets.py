@@ -19,6 +19,7 @@ class CleanTargets:
     """criterion(f(x), y), with hard labels where they are hard."""
 
     batch_form: ClassVar[bool] = True
+    keeps_clean_labels: ClassVar[bool] = True
 
     def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
         predictions = model(batch.x)

@@ -155,7 +155,7 @@ def _measuring(model: nn.Module) -> Iterator[None]:
 
 
 def _pooled(value: Tensor, *, channels_last: bool) -> Tensor:
-    """(n, ...) → (n, d): averages over positions, which lie before the features of a linear layer and the like."""
+    """(n, ...) → (n, d): averages over positions, which lie before the features of linear layers."""
     if value.dim() <= 2:
         return value.reshape(value.shape[0], -1)
     return value.flatten(1, -2).mean(1) if channels_last else value.flatten(2).mean(2)

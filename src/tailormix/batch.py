@@ -200,6 +200,7 @@ def check_batch(batch: Batch) -> None:
 
 def _check_tensors(batch: Batch) -> None:
     given: dict[str, object] = {"x": batch.x, "y": batch.y, "ids": batch.ids, "weight": batch.weight}
+    given["embeddings"] = None if callable(batch.embeddings) else batch.embeddings
     for name, value in given.items():
         if not isinstance(value, torch.Tensor) and (value is not None or name in ("x", "y")):
             raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")

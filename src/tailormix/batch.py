@@ -75,13 +75,15 @@ class Batch:
 
     def space(self, space: Space | None) -> Space:
         """The space of distances: embeddings for classification and labels for regression, unless named."""
-        return space or ("embedding" if self.classification else "label")
+        if space is not None:
+            return space
+        return "embedding" if self.classification else "label"
 
     def features(self, space: Space | None = None) -> Tensor:
         """The points (n, ...) between which distances are measured."""
         space = self.space(space)
         if callable(space):
-            return space(self.x)
+            return _measured(space, self.x)
         if space == "input":
             return self.x
         if space == "label":
@@ -104,7 +106,7 @@ class Batch:
         if space == "embedding":
             raise ValueError("partners from the pool have no embeddings: use space='label' or space='input'")
         others = self.pool.inputs(partner)
-        return points, space(others) if callable(space) else others
+        return points, _measured(space, others) if callable(space) else others
 
     def partner_inputs(self, partner: Tensor) -> Tensor:
         """The inputs of the partners, as a tensor of its own."""
@@ -116,6 +118,15 @@ class Batch:
         if self.num_classes is None:
             raise ValueError("space='label' with class indices needs num_classes")
         return one_hot(y, self.num_classes)
+
+
+def _measured(space: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """The points that a function makes of inputs; distances carry no gradient, so neither does it."""
+    with torch.no_grad():
+        points = space(x)
+    if points.shape[:1] != x.shape[:1]:
+        raise ValueError(f"space must return {x.shape[0]} rows, one a sample, got {tuple(points.shape)}")
+    return points
 
 
 @dataclass(frozen=True)
@@ -172,6 +183,7 @@ class Mixed:
 
 def check_batch(batch: Batch) -> None:
     """Reject what no method can work with, before anything is drawn."""
+    _check_tensors(batch)
     x, y, n = batch.x, batch.y, batch.x.shape[0] if batch.x.dim() else 0
     if not x.is_floating_point():
         raise TypeError(f"x must be floating point, got dtype {x.dtype}: convert images with x.float() / 255")
@@ -181,13 +193,24 @@ def check_batch(batch: Batch) -> None:
     for name, value in sized.items():
         if isinstance(value, torch.Tensor) and (value.dim() == 0 or value.shape[0] != n):
             raise ValueError(f"{name} must have {n} rows like x, got shape {tuple(value.shape)}")
+        if isinstance(value, torch.Tensor) and name in ("ids", "weight") and value.dim() != 1:
+            raise ValueError(f"{name} must have shape ({n},), got {tuple(value.shape)}")
     if not y.is_floating_point():
-        _check_classes(y, batch.num_classes)
+        check_classes(y, batch.num_classes)
     elif batch.num_classes is not None and (y.dim() != 2 or y.shape[1] != batch.num_classes):
         raise ValueError(f"soft targets must have shape ({n}, {batch.num_classes}), got {tuple(y.shape)}")
 
 
-def _check_classes(y: Tensor, num_classes: int | None) -> None:
+def _check_tensors(batch: Batch) -> None:
+    given: dict[str, object] = {"x": batch.x, "y": batch.y, "ids": batch.ids, "weight": batch.weight}
+    given["embeddings"] = None if callable(batch.embeddings) else batch.embeddings
+    for name, value in given.items():
+        if not isinstance(value, torch.Tensor) and (value is not None or name in ("x", "y")):
+            raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+
+
+def check_classes(y: Tensor, num_classes: int | None) -> None:
+    """Reject what cannot be class indices, and indices out of range where looking at them is free."""
     if y.dtype == torch.bool or y.is_complex():
         raise TypeError(f"y must hold class indices or real numbers, got dtype {y.dtype}")
     if y.dim() != 1:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.instancenorm import _InstanceNorm
 
 from tailormix import checks
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from torch import Tensor
+
+CHANNELS_LAST = (nn.Linear, nn.LayerNorm, nn.MultiheadAttention, nn.TransformerEncoderLayer)
 
 
 def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
@@ -65,7 +68,7 @@ def find_layer(model: nn.Module, name: str | None) -> tuple[str, nn.Module]:
                 f"{type(model).__name__} has no nn.Linear layer to take embeddings from: pass "
                 "embedding_layer= with the name of a layer whose input they are, or use space='input'"
             )
-        name = linear[-1]
+        return linear[-1], layers[linear[-1]]  # the name is empty where the model itself is that layer
     return checks.known("layer", name, [key for key in layers if key]), layers[name]
 
 
@@ -77,7 +80,7 @@ def catch_input(model: nn.Module, layer: str | None, rows: int) -> Iterator[Call
 
     def keep(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         value = arguments[0] if arguments else next(iter(named.values()))
-        caught.append(_pooled(value.detach(), channels_last=isinstance(module, nn.Linear)))
+        caught.append(_pooled(value.detach(), channels_last=isinstance(module, CHANNELS_LAST)))
 
     def result() -> Tensor:
         _check_fired(name, len(caught), tuple(caught[0].shape) if caught else (), rows)
@@ -127,18 +130,24 @@ def hooks_honoured() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _measuring(model: nn.Module) -> Iterator[None]:
-    """Everything in eval mode, but BatchNorm layers that were training, which see the batch and forget it."""
+    """Everything in eval mode, but norm layers that were training, which see the batch and forget it."""
     modules = list(model.modules())
     modes = [module.training for module in modules]
     tracking = [module for module in modules if isinstance(module, _NormBase) and module.track_running_stats]
     tracking = [module for module in tracking if module.training]
+    # InstanceNorm writes to its running statistics even when told not to track them: hide them.
+    kept = {module: dict(module._buffers) for module in tracking if isinstance(module, _InstanceNorm)}
     try:
         for module in modules:
             module.training = False
         for module in tracking:
             module.training, module.track_running_stats = True, False
+        for module in kept:
+            module.running_mean = module.running_var = None
         yield
     finally:
+        for module, buffers in kept.items():
+            module._buffers.update(buffers)
         for module, mode in zip(modules, modes, strict=True):
             module.training = mode
         for module in tracking:
@@ -146,7 +155,7 @@ def _measuring(model: nn.Module) -> Iterator[None]:
 
 
 def _pooled(value: Tensor, *, channels_last: bool) -> Tensor:
-    """(n, ...) → (n, d): averages over positions, which lie before the features of a linear layer."""
+    """(n, ...) → (n, d): averages over positions, which lie before the features of linear layers."""
     if value.dim() <= 2:
         return value.reshape(value.shape[0], -1)
     return value.flatten(1, -2).mean(1) if channels_last else value.flatten(2).mean(2)

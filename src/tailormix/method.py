@@ -69,6 +69,10 @@ class Method:
 
         ``x`` may be a function from indices to inputs, so that partners pass the augmentation like the rest.
         """
+        if not callable(x) and x.shape[:1] != y.shape[:1]:
+            raise ValueError(
+                f"x and y must have one length, got shapes {tuple(x.shape)} and {tuple(y.shape)}"
+            )
         words = {name: getattr(self, name) for name in ("pairs", "coefficients")}
         fitted = {name: word.fit(y) for name, word in words.items() if hasattr(word, "fit")}
         return replace(self, pool=Pool(x, y), **fitted)
@@ -149,7 +153,7 @@ class Method:
             weight=weight,
             group=group,
         )
-        criterion = criterion or default_criterion(batch)
+        criterion = default_criterion(batch) if criterion is None else criterion
         if needs_ids(criterion) and not getattr(self.objective, "keeps_clean_labels", False):
             raise ValueError(
                 f"{type(criterion).__name__} follows which clean samples are classified right; "
@@ -198,7 +202,7 @@ class _Mix:
         return self.given is None and any(batch.classification if word is None else word for word in words)
 
     def __call__(self, batch: Batch) -> Mixed:
-        plan = self.given or self.method._plan(batch, self.draws)
+        plan = self.method._plan(batch, self.draws) if self.given is None else self.given
         if len(plan) != len(batch):
             raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
         return self.method.interpolation(batch, plan, self.draws)

@@ -37,6 +37,14 @@ class Plan:
     tau: Tensor | None = None
     distance: Tensor | None = None
 
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and value.shape != self.partner.shape[:1]:
+                raise ValueError(
+                    f"{name} must have shape (n,) like partner, got {tuple(value.shape)} beside "
+                    f"{tuple(self.partner.shape)}"
+                )
+
     def __len__(self) -> int:
         return self.partner.shape[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 STEEPEST = 1e30  # the slope 1/(2 τ_std²) is capped here, so that 0·∞ cannot arise at d̄ = 1
+LARGEST = 1e38  # likewise for τ_max, which float32 must hold
 
 
 def pair_distance(
@@ -39,6 +41,8 @@ def pair_distance(
     tensor([0.2143, 0.8571, 1.9286])
 
     """
+    if partner.shape != z.shape[:1]:
+        raise ValueError(f"partner must have shape {tuple(z.shape[:1])}, got {tuple(partner.shape)}")
     others = (z if partners is None else partners)[partner]
     return relative(euclidean(z, others), squared=squared, group=group)
 
@@ -48,9 +52,8 @@ def relative(distance: Tensor, *, squared: bool = True, group: ProcessGroup | No
 
     They are squared first, unless ``squared`` is false. Where the mean is 0 the result is 1.
     """
-    if checks.readable(distance) and not bool(distance.isfinite().all()):
-        row = int((~distance.isfinite()).nonzero()[0])
-        raise ValueError(f"embeddings must be finite, got NaN or infinity in row {row} or in its partner's")
+    if distance.numel() == 0:
+        return distance
     largest = distance.max()
     if group is not None:
         torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX, group=group)
@@ -67,8 +70,16 @@ def euclidean(a: Tensor, b: Tensor) -> Tensor:
     tensor([5.])
     """
     difference = rows_of(a) - rows_of(b)
+    if difference.numel() == 0:
+        return difference.new_zeros(len(difference))
     # Squares leave the range of float32 beyond 1e19; divided by the largest difference they cannot.
     largest = torch.linalg.vector_norm(difference, torch.inf).clamp_(min=torch.finfo(difference.dtype).tiny)
+    if checks.readable(largest) and not bool(largest.isfinite()):
+        row = int((~difference.isfinite()).any(dim=1).nonzero()[0])
+        raise ValueError(
+            f"embeddings (or x or y, where space= says so) must be finite, got NaN or infinity in row {row} "
+            "or in its partner's"
+        )
     length: Tensor = torch.linalg.vector_norm(difference.div_(largest), dim=1)
     return length.mul_(largest)
 
@@ -90,11 +101,11 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     checks.positive("tau_std", tau_std)
     if tau_max == 0:
         return torch.zeros_like(distance)
-    slope = min(0.5 / tau_std**2, STEEPEST) if tau_std**2 > 0 else STEEPEST
-    return torch.exp((1 - distance) * slope) * tau_max
+    slope = min(0.5 / tau_std / tau_std, STEEPEST)
+    return torch.exp((1 - distance) * slope) * min(tau_max, LARGEST)
 
 
 def rows_of(z: Tensor) -> Tensor:
     """(n, ...) → (n, d), detached, in a precision that holds distances."""
-    z = z.detach().reshape(z.shape[0], -1)
+    z = z.detach().reshape(z.shape[0], math.prod(z.shape[1:]))
     return z if z.dtype == torch.float64 else z.float()

@@ -66,13 +66,14 @@ def _operands(lam: Tensor | float, tau: Tensor | float) -> tuple[Tensor, Tensor]
     if not lam.is_floating_point():
         raise TypeError(f"lam must be a floating-point tensor, got dtype {lam.dtype}")
     if not isinstance(tau, torch.Tensor):
-        tau = torch.full((), checks.number("tau", tau), dtype=lam.dtype, device=lam.device)
+        # Not in the dtype of lam: half precision would turn 1e5 into ∞ and move every quantile.
+        tau = torch.full((), checks.number("tau", tau), dtype=_working(lam.dtype), device=lam.device)
     if checks.readable(lam) and lam.numel():
-        low, high = (float(bound) for bound in lam.aminmax())
+        low, high = (float(bound) for bound in lam.detach().aminmax())
         if not (low >= 0 and high <= 1):
             raise ValueError(f"lam must lie in [0, 1], got values from {low} to {high}")
-    if checks.readable(tau) and tau.numel() and not float(tau.min()) >= 0:
-        raise ValueError(f"tau must be >= 0, got {float(tau.min())}")
+    if checks.readable(tau) and tau.numel() and not (lowest := float(tau.detach().min())) >= 0:
+        raise ValueError(f"tau must be >= 0, got {lowest}")
     if lam.shape != tau.shape:
         shape = np.broadcast_shapes(lam.shape, tau.shape)
         return lam.expand(shape), tau.expand(shape)
@@ -91,7 +92,8 @@ def inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
     d = z.abs().add_(offset)
     rho = _interpolate(z / d)
     level, tau = z.unbind()
-    return rho.mul_(level).div_(d[1].rsqrt_().mul_(tau)).sigmoid_().to(lam.dtype)
+    scale = d[1].rsqrt() * tau  # not in place: the backward pass looks at d
+    return rho.mul_(level).div_(scale).sigmoid_().to(lam.dtype)
 
 
 def beta(lam: Tensor, tau: Tensor) -> Tensor:
@@ -165,6 +167,7 @@ def _constants(device: torch.device, dtype: torch.dtype, dim: int) -> Tensor:
 
 
 @functools.cache
+@torch.inference_mode(False)  # what is kept must also serve calls outside inference mode
 def _cached_table(device: torch.device, dtype: torch.dtype) -> Tensor:
     """ρ over (τ/(τ+½), L/(|L|+2)) in [-1, 1]², as an image; the half with τ < 0 is never read."""
     rho = torch.from_numpy(beta_quantile_ratio())
@@ -174,6 +177,7 @@ def _cached_table(device: torch.device, dtype: torch.dtype) -> Tensor:
 
 
 @functools.cache
+@torch.inference_mode(False)
 def _cached_constants(device: torch.device, dtype: torch.dtype, dim: int) -> Tensor:
     """Lower bounds, upper bounds and offsets of (L, τ), each of shape (2, 1, ..., 1)."""
     values = torch.tensor([LOWEST, HIGHEST, OFFSETS], dtype=dtype, device=device)

@@ -88,5 +88,6 @@ def _counts_on(counts: tuple[int, ...], device: torch.device) -> Tensor:
 
 
 @functools.cache
+@torch.inference_mode(False)  # what is kept must also serve calls outside inference mode
 def _cached_counts(counts: tuple[int, ...], device: torch.device) -> Tensor:
     return torch.tensor(counts, dtype=torch.float32, device=device)

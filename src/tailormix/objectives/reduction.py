@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
+from tailormix.batch import check_classes
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -27,6 +29,8 @@ def num_classes_of(predictions: Any, batch: Batch) -> int | None:
         raise ValueError(
             f"the model returns {logits.shape[1]} logits, but num_classes is {batch.num_classes}"
         )
+    if not batch.y.is_floating_point() and batch.num_classes is None:
+        check_classes(batch.y, logits.shape[1])
     return logits.shape[1]
 
 
@@ -63,8 +67,7 @@ def reduce(losses: Tensor, rows: int, weight: Tensor | None = None) -> Tensor:
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """-Σ_c t_c log p_c for each sample, (n,); targets are class indices or soft rows."""
-    if targets.is_floating_point():
-        targets = targets.to(logits.dtype)
+    targets = targets.to(logits.dtype) if targets.is_floating_point() else targets.long()
     return functional.cross_entropy(logits, targets, reduction="none")
 
 

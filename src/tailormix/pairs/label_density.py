@@ -58,11 +58,11 @@ def density(points: Tensor, labels: Tensor, bandwidth: float) -> Tensor:
     tensor([[1.0000, 0.6065]], dtype=torch.float64)
     """
     # Differences in float64: the usual ‖a‖² + ‖b‖² - 2ab loses them for labels far from 0 and a small h.
-    gap = torch.cdist(points, labels, compute_mode="donot_use_mm_for_euclid_dist")
+    gap = torch.cdist(points.double(), labels.double(), compute_mode="donot_use_mm_for_euclid_dist")
     exponent = gap.div_(bandwidth).square_().mul_(-0.5)
     return exponent.sub_(exponent.amax(1, keepdim=True)).exp_()
 
 
 def _rows(y: Tensor) -> Tensor:
-    """(N, ...) → (N, d) in float64."""
-    return y.reshape(y.shape[0], -1).double()
+    """(N, ...) → (N, d)."""
+    return y.reshape(y.shape[0], -1)

@@ -33,11 +33,11 @@ __all__ = [
     "warp",
 ]
 
-from .catalogue import METHODS, build_method
 from .embeddings import embed
 from .method import Method, Step
 from .methods import (
     ERM,
+    METHODS,
     MITA,
     MITL,
     CMixup,
@@ -55,6 +55,7 @@ from .methods import (
     Remix,
     TwoBeta,
     WarpedMixup,
+    build_method,
 )
 from .plan import Plan
 from .similarity import pair_distance, similarity_kernel

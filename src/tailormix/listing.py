@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tailormix.catalogue import METHODS
 from tailormix.losses.catalogue import LOSSES
+from tailormix.methods import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,13 +6,17 @@ batch form with class indices; ``embedding_layer`` names the layer whose input i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from typing import TYPE_CHECKING, Any
 
 import tailormix as tm
+from tailormix import checks
 from tailormix import coefficients as c
 from tailormix import interpolation as i
 from tailormix import objectives as o
 from tailormix import pairs as p
+from tailormix import sk_methods as sk
+from tailormix.entry import Entry
 
 if TYPE_CHECKING:
     from tailormix.batch import Space
@@ -225,3 +229,44 @@ def TwoBeta(
         num_classes,
         embedding_layer,
     )
+
+
+METHODS: dict[str, Entry] = {
+    "erm": Entry(ERM, "§4.1", "n"),
+    "mixup": Entry(Mixup, "§3", "n"),
+    "mixup-io": Entry(MixupIO, "App. E.1", "n"),
+    "mixup-to": Entry(MixupTO, "App. E.1", "n"),
+    "warped-mixup": Entry(WarpedMixup, "§3.2", "n"),
+    "manifold-mixup": Entry(ManifoldMixup, "§4.2", "n"),
+    "regmixup": Entry(RegMixup, "§4.2", "2n"),
+    "rankmixup": Entry(RankMixup, "§4.2", "n + 3n"),
+    "rankmixup-mrl": Entry(RankMixupMRL, "§4.2", "n + n"),
+    "mit-l": Entry(MITL, "§4.2", "n + n"),
+    "mit-a": Entry(MITA, "§4.2", "2n"),
+    "c-mixup": Entry(CMixup, "§4.3", "n"),
+    "cutmix": Entry(CutMix, "App. K", "n"),
+    "k-mixup": Entry(KMixup, "§2.1", "n"),
+    "local-mixup": Entry(LocalMixup, "§2.1", "n"),
+    "remix": Entry(Remix, "§2.1", "n"),
+    "quantile-mixup": Entry(QuantileMixup, "App. C", "n + n without gradient"),
+    "two-beta": Entry(TwoBeta, "App. J", "n + n without gradient"),
+    "sk-mixup": Entry(sk.SKMixup, "§3.3", "n + n without gradient"),
+    "sk-regmixup": Entry(sk.SKRegMixup, "§4.2", "n + n"),
+    "sk-cutmix": Entry(sk.SKCutMix, "App. K", "n + n without gradient"),
+    "sk-manifold-mixup": Entry(sk.SKManifoldMixup, "—", "n + n without gradient"),
+}
+
+
+def build_method(name: str, **settings: Any) -> Method:
+    """The published method of that name, with its settings.
+
+    >>> build_method("sk-mixup", tau_std=0.5).coefficients.tau_std
+    0.5
+    >>> build_method("sk-mxup")
+    Traceback (most recent call last):
+    ValueError: unknown method 'sk-mxup'; did you mean 'sk-mixup'? Known: erm, ...
+    """
+    build = METHODS[checks.known("method", name, METHODS)].build
+    for setting in settings:
+        checks.known(f"setting of {name}", setting, inspect.signature(build).parameters)
+    return build(**settings)

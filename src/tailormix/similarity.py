@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 STEEPEST = 1e30  # the slope 1/(2 τ_std²) is capped here, so that 0·∞ cannot arise at d̄ = 1
-LARGEST = 1e38  # likewise for τ_max, which float32 must hold
+SMALLEST, LARGEST = 1e-37, 1e38  # likewise for τ_max > 0, which float32 must hold
 
 
 def pair_distance(
@@ -102,7 +102,7 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     if tau_max == 0:
         return torch.zeros_like(distance)
     slope = min(0.5 / tau_std / tau_std, STEEPEST)
-    return torch.exp((1 - distance) * slope) * min(tau_max, LARGEST)
+    return torch.exp((1 - distance) * slope) * min(max(tau_max, SMALLEST), LARGEST)
 
 
 def rows_of(z: Tensor) -> Tensor:

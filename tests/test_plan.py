@@ -1,0 +1,99 @@
+"""Plans: blending by hand, memory formats, and what is refused."""
+
+import pytest
+import torch
+
+from tailormix import Plan
+from tailormix.plan import one_hot, take
+
+
+def test_blend_by_hand() -> None:
+    """¾·0 + ¼·8 = 2 and ½·8 + ½·0 = 4."""
+    plan = Plan(torch.tensor([1, 0]), torch.tensor([0.75, 0.5]))
+    assert plan.blend(torch.tensor([[0.0], [8.0]])).tolist() == [[2.0], [4.0]]
+
+
+def test_blend_with_a_pool() -> None:
+    """Partners 10 and 30 from a pool of three: ½·2 + ½·30 = 16, 1·4 + 0·10 = 4."""
+    plan = Plan(torch.tensor([2, 0]), torch.tensor([0.5, 1.0]))
+    assert plan.blend(torch.tensor([2.0, 4.0]), torch.tensor([10.0, 20.0, 30.0])).tolist() == [16.0, 4.0]
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 3), (4, 2, 5), (4, 3, 6, 6)])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_blend_keeps_shape_and_dtype(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    plan = Plan(torch.tensor([3, 2, 1, 0]), torch.tensor([0.0, 1.0, 0.5, 0.25]))
+    a = torch.rand(shape).to(dtype)
+    before = a.clone()
+    got = plan.blend(a)
+    assert (got.shape, got.dtype) == (a.shape, dtype)
+    assert torch.equal(a, before)
+    assert torch.equal(got[0], a[3])
+    assert torch.equal(got[1], a[1])
+
+
+def test_channels_last_stays() -> None:
+    a = torch.rand(4, 3, 5, 5).to(memory_format=torch.channels_last)
+    plan = Plan(torch.tensor([3, 2, 1, 0]), torch.tensor([0.0, 1.0, 0.5, 0.25]))
+    got = plan.blend(a)
+    assert got.is_contiguous(memory_format=torch.channels_last)
+    torch.testing.assert_close(got, plan.blend(a.contiguous()))
+    assert take(a, plan.partner).is_contiguous(memory_format=torch.channels_last)
+
+
+def test_gradients_reach_both_partners() -> None:
+    """Y = ¼·a₀ + ¾·a₁ twice over: each point gets ¼ + ¾ = 1 when they are each other's partner."""
+    a = torch.rand(2, 3, requires_grad=True)
+    Plan(torch.tensor([1, 0]), torch.tensor([0.25, 0.75])).blend(a)[0].sum().backward()
+    assert a.grad is not None
+    assert a.grad.tolist() == [[0.25] * 3, [0.75] * 3]
+
+
+def test_targets_have_their_own_coefficients() -> None:
+    plan = Plan(torch.tensor([1, 0]), torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
+    assert plan.for_targets.lam.tolist() == [1.0, 0.0]
+    assert plan.for_targets.for_targets.lam.tolist() == [1.0, 0.0]
+    alone = Plan(torch.tensor([1, 0]), torch.tensor([0.5, 0.5]))
+    assert alone.for_targets is alone
+
+
+def test_labels_by_hand() -> None:
+    """Classes 0, 2, 2 with partners 2, 2, 0: the middle one meets its own class, λ + (1-λ) = 1."""
+    plan = Plan(torch.tensor([1, 2, 0]), torch.tensor([0.75, 0.3, 0.5]))
+    got = plan.blend_labels(torch.tensor([0, 2, 2]), 3)
+    torch.testing.assert_close(got, torch.tensor([[0.75, 0.0, 0.25], [0.0, 0.0, 1.0], [0.5, 0.0, 0.5]]))
+
+
+def test_labels_are_blended_rows(generator: torch.Generator) -> None:
+    y = torch.randint(5, (30,), generator=generator)
+    plan = Plan(torch.randperm(30, generator=generator), torch.rand(30, generator=generator))
+    rows = torch.nn.functional.one_hot(y, 5).float()
+    assert torch.equal(one_hot(y, 5), rows)
+    torch.testing.assert_close(plan.blend_labels(y, 5), plan.blend(rows))
+
+
+def test_plans_do_not_change() -> None:
+    plan = Plan(torch.tensor([0]), torch.tensor([1.0]))
+    with pytest.raises(AttributeError):
+        plan.lam = torch.tensor([0.0])  # type: ignore[misc]
+    assert len(plan) == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.bool])
+def test_integers_cannot_be_mixed(dtype: torch.dtype) -> None:
+    plan = Plan(torch.tensor([1, 0]), torch.tensor([0.5, 0.5]))
+    with pytest.raises(TypeError, match=f"only floating-point tensors can be mixed, got dtype {dtype}"):
+        plan.blend(torch.ones(2, 2).to(dtype))
+
+
+@pytest.mark.parametrize("name", ["lam", "lam_targets", "tau", "distance"])
+@pytest.mark.parametrize("shape", [(), (1,), (2, 1), (3,)])
+def test_every_field_has_one_value_a_sample(name: str, shape: tuple[int, ...]) -> None:
+    fields = {"lam": torch.ones(2), name: torch.ones(shape)}
+    with pytest.raises(ValueError, match=rf"{name} must have shape \(n,\) like partner, got"):
+        Plan(torch.tensor([1, 0]), **fields)
+
+
+def test_partner_has_one_axis() -> None:
+    with pytest.raises(ValueError, match=r"partner must have shape \(n,\)"):
+        Plan(torch.tensor([[1], [0]]), torch.ones(2))

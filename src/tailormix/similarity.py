@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from tailormix import checks
+from tailormix.plan import take
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,45 +44,44 @@ def pair_distance(
     """
     if partner.shape != z.shape[:1]:
         raise ValueError(f"partner must have shape {tuple(z.shape[:1])}, got {tuple(partner.shape)}")
-    others = (z if partners is None else partners)[partner]
-    return relative(euclidean(z, others), squared=squared, group=group)
+    others = take(z if partners is None else partners, partner)
+    dtype = torch.float64 if z.dtype == torch.float64 else torch.float32
+    return relative(euclidean(z, others), squared=squared, group=group, dtype=dtype)
 
 
-def relative(distance: Tensor, *, squared: bool = True, group: ProcessGroup | None = None) -> Tensor:
+def relative(
+    distance: Tensor,
+    *,
+    squared: bool = True,
+    group: ProcessGroup | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> Tensor:
     """Distances (n,) as multiples of their mean over the batch (and over the ranks of ``group``).
 
     They are squared first, unless ``squared`` is false. Where the mean is 0 the result is 1.
     """
-    if distance.numel() == 0:
-        return distance
-    largest = distance.max()
-    if group is not None:
-        torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX, group=group)
-    share = distance / largest  # at most 1, so that squares neither overflow nor vanish
-    share = share.square_() if squared else share
-    mean = share.mean() if group is None else _mean_over(share, group)
-    return torch.where(largest > 0, share / mean, 1.0)
+    if squared:
+        distance = distance.square()
+    mean = distance.mean() if group is None else _mean_over(distance, group)
+    return torch.where(mean > 0, distance / mean, 1.0).to(dtype)
 
 
 def euclidean(a: Tensor, b: Tensor) -> Tensor:
-    """‖a_i - b_i‖ of shape (n,), without overflow in any floating dtype.
+    """‖a_i - b_i‖ of shape (n,), in float64, so that squares of any float32 neither overflow nor vanish.
 
     >>> euclidean(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
-    tensor([5.])
+    tensor([5.], dtype=torch.float64)
     """
     difference = rows_of(a) - rows_of(b)
-    if difference.numel() == 0:
-        return difference.new_zeros(len(difference))
-    # Squares leave the range of float32 beyond 1e19; divided by the largest difference they cannot.
-    largest = torch.linalg.vector_norm(difference, torch.inf).clamp_(min=torch.finfo(difference.dtype).tiny)
-    if checks.readable(largest) and not bool(largest.isfinite()):
-        row = int((~difference.isfinite()).any(dim=1).nonzero()[0])
+    wide = torch.float32 if difference.device.type == "mps" else torch.float64  # the one device without it
+    length: Tensor = torch.linalg.vector_norm(difference, dim=1, dtype=wide)
+    if checks.readable(length) and not bool(length.isfinite().all()):
+        row = int((~length.isfinite()).nonzero()[0])
         raise ValueError(
             f"embeddings (or x or y, where space= says so) must be finite, got NaN or infinity in row {row} "
             "or in its partner's"
         )
-    length: Tensor = torch.linalg.vector_norm(difference.div_(largest), dim=1)
-    return length.mul_(largest)
+    return length
 
 
 def _mean_over(values: Tensor, group: ProcessGroup) -> Tensor:

@@ -102,7 +102,17 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     if tau_max == 0:
         return torch.zeros_like(distance)
     slope = min(0.5 / tau_std / tau_std, STEEPEST)
-    return torch.exp((1 - distance) * slope) * min(max(tau_max, SMALLEST), LARGEST)
+    kernel = (1 - distance).mul_(slope).exp_()
+    return kernel if tau_max == 1 else kernel.mul_(min(max(tau_max, SMALLEST), LARGEST))
+
+
+def all_squared(points: Tensor) -> Tensor:
+    """‖p_i - p_j‖² for all pairs of a batch, (n, n), by one matrix product of the centred points."""
+    rows = rows_of(points)
+    rows = rows - rows.mean(0)
+    lengths = rows.square().sum(1)
+    squares = torch.addmm(lengths[:, None] + lengths, rows, rows.T, alpha=-2)
+    return squares.clamp_(min=0).fill_diagonal_(0)
 
 
 def rows_of(z: Tensor) -> Tensor:

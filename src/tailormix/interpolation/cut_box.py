@@ -53,9 +53,10 @@ class CutBox:
         top, bottom = _span(side, height, draws)
         left, right = _span(side, width, draws)
         share = ((bottom - top) * (right - left)).to(lam.dtype) / (height * width)
-        box = _between(top, bottom, height)[:, :, None] & _between(left, right, width)[:, None, :]
-        mask = box.view(-1, *(1,) * (batch.x.dim() - 3), height, width)
-        x = torch.where(mask, batch.partner_inputs(plan.partner), batch.x)
+        inside = _between(top, bottom, height)[:, :, None] & _between(left, right, width)[:, None, :]
+        outside = (~inside).to(batch.x.dtype).view(-1, *(1,) * (batch.x.dim() - 3), height, width)
+        # lerp_ with weights 0 and 1 copies exactly, and several times faster than where.
+        x = batch.partner_inputs(plan.partner).lerp_(batch.x, outside)
         return Mixed(x, replace(plan, lam=(1 - share).expand(len(batch)), lam_targets=None), batch)
 
 

@@ -9,7 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.batch import SPACES, Batch, Space
-from tailormix.similarity import rows_of
+from tailormix.similarity import all_squared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,37 +50,28 @@ class DistanceQuantile:
         return None if self.space is None else self.space == "embedding"
 
     def __call__(self, batch: Batch, draws: Draws) -> Tensor:
-        points = rows_of(batch.features(self.space))
-        n = len(batch)
-        distance = torch.cdist(points, points).fill_diagonal_(0)
-        threshold = symmetric_quantile(distance, self.q)
-        admissible = distance <= threshold if self.side == "lower" else distance > threshold
+        squares = all_squared(batch.features(self.space))
+        threshold = order_statistic(squares, self.q)
+        admissible = squares <= threshold if self.side == "lower" else squares > threshold
         admissible.fill_diagonal_(True)
         # The largest of uniforms among the admissible: each of them with equal probability.
-        return torch.where(admissible, draws.uniform(n, n), -1.0).argmax(1)
+        return draws.uniform(*squares.shape).mul_(admissible).argmax(1)
 
 
-def symmetric_quantile(matrix: Tensor, q: float) -> Tensor:
-    """The q-quantile (linear interpolation) of all entries of a distance matrix.
+def order_statistic(matrix: Tensor, q: float) -> Tensor:
+    """The largest entry of a matrix of distances (or their squares) that is at most the q-quantile of all.
 
-    In sorted order the n zeros come first and then every entry above the diagonal twice, so that half of the
-    matrix is enough. ``torch.quantile`` would sort all of it, and refuses more than 16 million entries.
+    No entry lies strictly between it and the interpolated quantile, so that it divides the entries alike.
+    Sorted, the n zeros of the diagonal come first and then every entry above it twice: half of the matrix is
+    enough. (``torch.quantile`` would sort all of it, and refuses more than 16 million entries.)
 
-    >>> symmetric_quantile(torch.tensor([[0.0, 2.0], [2.0, 0.0]]), 0.5)
-    tensor(1.)
+    >>> order_statistic(torch.tensor([[0.0, 2.0], [2.0, 0.0]]), 0.5)
+    tensor(0.)
     """
     n = matrix.shape[0]
-    position = q * (n * n - 1)
-    below = int(position)
-    above = min(below + 1, n * n - 1)
+    position = int(q * (n * n - 1))
+    if position < n:
+        return matrix.new_zeros(())
     rows, columns = torch.triu_indices(n, n, 1, device=matrix.device).unbind()
     half = matrix.flatten().index_select(0, rows * n + columns)
-    low = _entry(half, n, below)
-    return torch.lerp(low, _entry(half, n, above), position - below)
-
-
-def _entry(half: Tensor, zeros: int, position: int) -> Tensor:
-    """The entry at a position of the sorted matrix."""
-    if position < zeros:
-        return half.new_zeros(())
-    return half.kthvalue((position - zeros) // 2 + 1).values
+    return half.kthvalue((position - n) // 2 + 1).values

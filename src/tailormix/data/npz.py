@@ -30,7 +30,7 @@ def load(
     """
     path = Path(path)
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             x, y = arrays["x"], arrays["y"]
     except KeyError as error:
         raise unusable(path, "arrays named x and y", f"no such array: {error}") from error

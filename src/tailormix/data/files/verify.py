@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Literal
 from .errors import DataError, damaged, missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from .published import Published, Stored
 
@@ -24,10 +24,10 @@ MANIFEST = ".tailormix.json"
 
 def state(published: Published, root: Path) -> State:
     """Look at names and sizes only, so that listing all data sets is instant."""
-    if not (root / published.folder).is_dir():
+    folder = root / published.folder
+    if not folder.is_dir() or not any(path.name[0] != "." for path in folder.iterdir()):
         return "absent"
-    problems = any(True for _ in _quick_problems(published, root))
-    return "incomplete" if problems or _empty(root / published.folder) else "present"
+    return "incomplete" if any(_quick_problems(published, root)) else "present"
 
 
 def verify(name: str, published: Published, root: Path) -> list[DataError]:
@@ -115,22 +115,14 @@ def _matches(path: Path, digest: str | None, inside_gzip: bool) -> bool:
     return checksum(path, algorithm, inside_gzip=inside_gzip) == value
 
 
-def _quick_problems(published: Published, root: Path) -> Iterator[Path]:
+def _quick_problems(published: Published, root: Path) -> Iterator[bool]:
     for stored in published.files:
         path = root / stored.path
-        sizes: Iterable[int | None] = [size for size, _ in stored.versions]
-        wrong = (
-            not stored.inside_gzip
-            and path.is_file()
-            and None not in sizes
-            and path.stat().st_size not in sizes
-        )
-        if wrong or not path.is_file():
-            yield path
-
-
-def _empty(folder: Path) -> bool:
-    return not any(not path.name.startswith(".") for path in folder.iterdir())
+        sizes = [size for size, _ in stored.versions]
+        known = None not in sizes and not stored.inside_gzip
+        yield not path.is_file() or (known and path.stat().st_size not in sizes)
+    for pattern, _ in published.counts:
+        yield next((root / published.folder).glob(pattern), None) is None
 
 
 def _manifest_problems(name: str, folder: Path) -> list[DataError]:

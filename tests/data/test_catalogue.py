@@ -58,6 +58,7 @@ def test_addresses_and_checksums_are_whole() -> None:
         ("cifar-10", {}, "unknown data set 'cifar-10'; did you mean 'cifar10'"),
         ("digits", {"validaton": 0.1}, "unknown option of digits 'validaton'; did you mean 'validation'"),
         ("digits", {"validation": 1.5}, r"validation must lie in \[0, 1\], got 1.5"),
+        ("csv", {}, "data set csv needs the option path"),
         ("digits", {"seed": -1}, "seed must be >= 0, got -1"),
         ("moons", {"protocol": "as-publisht"}, "unknown protocol 'as-publisht'; did you mean 'as-published'"),
     ],

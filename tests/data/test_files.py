@@ -241,6 +241,19 @@ def test_truncated_archives_leave_nothing(tmp_path: Path, kind: str) -> None:
     assert listed(tmp_path) == [packed.name]
 
 
+def test_disk_filling_up_while_unpacking_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    archive = tarred(tmp_path / "a.tar", [(tarfile.TarInfo("made/one.bin"), b"x")])
+    monkeypatch.setattr("tailormix.data.files.unpack.shutil.copyfileobj", full)
+    with pytest.raises(DataError, match=r"could not unpack .*a\.tar into .*No space left on device"):
+        unpack(archive, tmp_path, "tar")
+    assert listed(tmp_path) == ["a.tar"]
+
+
 @pytest.fixture
 def archived(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
     """Publish an archive of one file of BODY, and return a function that gets it."""

@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_layout(folder: Path) -> None:
     """Validation images in the order of their names are of classes 2, 1, 1: wnids n01, n02, n02."""
-    prepare(folder, "by hand")
+    prepare(folder)
     files = {str(path.relative_to(folder)) for path in folder.rglob("*.JPEG")}
     assert files == {
         *(f"train/{wnid}/{wnid}_{k}.JPEG" for wnid in ("n01", "n02") for k in range(3)),
@@ -72,15 +72,31 @@ def test_missing_archive_says_what_to_do(tmp_path: Path) -> None:
         get("imagenet", tmp_path)
 
 
+def test_what_is_there_stays(folder: Path) -> None:
+    (folder / "train").mkdir()
+    (folder / TRAIN).unlink()
+    prepare(folder)
+    assert list((folder / "train").iterdir()) == []
+    assert (folder / "val" / "n01").is_dir()
+
+
+def test_wrong_archive_is_not_unpacked(folder: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"img_train\.tar: expected 147897477120 bytes and md5:.*, got \d+ bytes;"
+    ):
+        get("imagenet", folder.parent)
+    assert not (folder / "train").exists()
+
+
 def test_wrong_kit_leaves_no_validation_folder(folder: Path) -> None:
     packed(folder / DEVKIT, {"something": b""}, "w:gz")
     with pytest.raises(DataError, match=r"devkit_t12\.tar\.gz: expected the 2012 development kit"):
-        prepare(folder, "by hand")
+        prepare(folder)
     assert not (folder / "val").exists()
 
 
 def test_lost_images_are_noticed(folder: Path) -> None:
     packed(folder / VAL, {"ILSVRC2012_val_00000001.JPEG": b""})
     with pytest.raises(DataError, match=r"ILSVRC2012_img_val\.tar: expected 3 images, got 1"):
-        prepare(folder, "by hand")
+        prepare(folder)
     assert not (folder / "val").exists()

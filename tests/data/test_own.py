@@ -45,6 +45,12 @@ def test_npz_images(tmp_path: Path) -> None:
     batch, _ = splits.train.batch(torch.arange(len(splits.train)))
     assert batch.shape[1:] == splits.input_shape == (3, 6, 6)
     torch.testing.assert_close(batch.mean(dim=(0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
+    torch.testing.assert_close(batch.std(dim=(0, 2, 3), correction=0), torch.ones(3))
+
+
+def test_npz_truth_values_are_classes(tmp_path: Path) -> None:
+    splits = load("npz", path=saved(tmp_path, x=np.ones((20, 1)), y=np.arange(20) % 2 == 0))
+    assert (splits.task, splits.class_names) == ("classification", ("0", "1"))
 
 
 def test_npz_whole_numbers_can_be_regression(tmp_path: Path) -> None:
@@ -65,11 +71,18 @@ def test_npz_whole_numbers_can_be_regression(tmp_path: Path) -> None:
         ({"x": np.array([["a"]]), "y": np.zeros(1)}, "expected x of real numbers"),
         (
             {"x": np.ones((5, 2)), "y": np.array([0, 1, 3, 0, 1])},
-            r"every class from 0 to 3, got classes \[0, 1, 3\]",
+            r"every class from 0 to 3 in y .*, got classes \[0, 1, 3\]",
         ),
         ({"x": np.ones((5, 2)), "y": np.array([0, 1, -1, 0, 1])}, "expected class numbers 0, 1, ..."),
         ({"x": np.ones((5, 2)), "y": np.zeros((5, 2), int)}, "expected class numbers 0, 1, ..."),
-        ({"x": np.ones((5, 2)), "y": np.zeros(5, int)}, "expected every class from 0 to 1, got classes"),
+        (
+            {"x": np.ones((5, 8, 8, 3), np.uint8), "y": np.zeros(5)},
+            r"images of shape \(n, channels, height, width\)",
+        ),
+        (
+            {"x": np.ones((5, 2)), "y": np.zeros(5, int)},
+            "expected every class from 0 to 1 in y .*, got classes",
+        ),
     ],
 )
 def test_npz_bad_arrays(tmp_path: Path, arrays: dict[str, np.ndarray], message: str) -> None:
@@ -134,6 +147,14 @@ def test_csv_last_column_is_the_default_target(tmp_path: Path) -> None:
             ValueError,
             "unknown task .*did you mean 'classification'",
         ),
+        (
+            "a,b\n1,red\n2,blue\n",
+            {"task": "regression"},
+            DataError,
+            "numbers in the target column, got 'blue'",
+        ),
+        ("a,b\n1,inf\n2,3\n", {}, DataError, "expected finite numbers in y"),
+        ("a,b\n1,250\n2,300\n", {}, DataError, r"or task=regression\), got classes \[250, 300\]"),
         ("a,b\n1,0.5\n2,0.5\n", {"test": 1.0}, DataError, "expected rows left for training"),
     ],
 )

@@ -45,6 +45,18 @@ def test_highway_is_linear_in_the_last_steps() -> None:
     torch.testing.assert_close(model(x), expected)
 
 
+def test_companion_carries_the_highway_alone() -> None:
+    """Blending the companion's output is blending the highway's input: the head's share does not move."""
+    model = LSTNet("attention", series=2, window=60).eval()
+    x, other = torch.randn(3, 60, 2), torch.randn(3, 60, 2)
+    (name,) = model.companions
+    handle = model.get_submodule(name).register_forward_hook(lambda _m, _a, out: (out + other[:, -24:]) / 2)
+    blended = model(x)
+    handle.remove()
+    linear = torch.einsum("ntm,t->nm", (other - x)[:, -24:] / 2, model.highway.weight[0])
+    torch.testing.assert_close(blended, model(x) + linear)
+
+
 def test_strides_of_both_stems() -> None:
     """At 64 pixels the last stage is 8 wide with the CIFAR stem, 2 with the ImageNet stem."""
     sizes = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,17 +34,24 @@ def load(
     path = Path(path)
     header, rows = _read(path)
     column = header.index(checks.known("target", target, header)) if target is not None else -1
-    names = [row.pop(column) for row in rows]
+    cells = [row.pop(column) for row in rows]
     x = np.array([[_number(path, k, cell) for cell in row] for k, row in enumerate(rows)], dtype=np.float64)
-    try:
-        y = np.array([float(name) for name in names])
-        words: tuple[str, ...] = ()
-        if (y == np.round(y)).all():
-            y = y.astype(np.int64)
-    except ValueError:
-        words = tuple(sorted(set(names)))
-        y = np.array([words.index(name) for name in names])
+    y, words = _target(cells)
+    if words and task == "regression":
+        raise unusable(path, "numbers in the target column", repr(words[0]))
     return array_splits("csv", path, x, y, task, seed, validation, test, words)
+
+
+def _target(cells: list[str]) -> tuple[np.ndarray[tuple[int, ...], np.dtype[Any]], tuple[str, ...]]:
+    """Return the numbers of the target column, or the classes of its words and these words."""
+    try:
+        y = np.array([float(cell) for cell in cells])
+    except ValueError:
+        words = tuple(sorted(set(cells)))
+        numbers = {word: number for number, word in enumerate(words)}
+        return np.array([numbers[cell] for cell in cells]), words
+    whole = bool((np.abs(y) < 2**53).all()) and bool((y == np.round(y)).all())
+    return (y.astype(np.int64) if whole else y), ()
 
 
 def _read(path: Path) -> tuple[list[str], list[list[str]]]:

@@ -18,7 +18,8 @@ class ImageTransform:
     """Random crop after zero padding, random flip, then (x / maximum - mean) / std a channel.
 
     ``scale`` and ``shift`` (channels, 1, 1) hold the normalisation as x · scale + shift; make them with
-    :func:`normalisation`. Draws come from a CPU generator and are moved to the images' device.
+    :func:`normalisation`. Draws come from a CPU generator and are moved to the images' device
+    without waiting for it.
     """
 
     scale: Tensor
@@ -30,10 +31,12 @@ class ImageTransform:
         """Map (n, channels, H, W) of any integer type to float32 of the same shape."""
         n, device = len(images), images.device
         if self.pad:
-            top_left = torch.randint(2 * self.pad + 1, (2, n), generator=generator).to(device)
+            top_left = torch.randint(2 * self.pad + 1, (2, n), generator=generator).to(
+                device, non_blocking=True
+            )
             images = crop(images, top_left[0], top_left[1], self.pad)
         if self.flip:
-            mirrored = (torch.rand(n, generator=generator) < 0.5).to(device)
+            mirrored = (torch.rand(n, generator=generator) < 0.5).to(device, non_blocking=True)
             images = torch.where(mirrored[:, None, None, None], images.flip(3), images)
         return images.to(torch.float32).mul_(self.scale).add_(self.shift)
 

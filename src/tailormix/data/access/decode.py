@@ -34,7 +34,7 @@ class Decoder:
     augment: bool
 
     def __call__(self, path: str, draws: Sequence[float]) -> Tensor:
-        """Decode the file; ``draws`` are ``DRAWS`` uniforms, unused without ``augment``."""
+        """Decode the file; ``draws`` are ``DRAWS`` uniforms, none without ``augment``."""
         cut = (lambda image: random_crop(image, self.size, draws)) if self.augment else self._central
         return torch.from_numpy(read(path, cut))
 
@@ -66,7 +66,7 @@ def read_all(paths: Sequence[str], size: int) -> Tensor:
         out[k] = image
 
     with ThreadPoolExecutor() as pool:  # Pillow decodes outside the interpreter's lock
-        for _ in pool.map(fill, range(len(paths)), chunksize=64):
+        for _ in pool.map(fill, range(len(paths))):
             pass
     return torch.from_numpy(out)
 

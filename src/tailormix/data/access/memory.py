@@ -49,7 +49,7 @@ class MemorySplit:
 
     def batch(self, indices: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """Return (x, y) of the rows at positions ``indices``; see :class:`.record.Split`."""
-        indices = indices.to(self.inputs.device)
+        indices = indices.to(self.inputs.device, non_blocking=True)
         x = self.inputs.index_select(0, indices)
         return (x if self.transform is None else self.transform(x, generator)), self.targets[indices]
 

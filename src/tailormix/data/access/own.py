@@ -41,13 +41,14 @@ def array_splits(
     """Split x (n, ...) and y, classes stratified. Images are uint8 of four axes; all else is flattened."""
     checks.known("task", task, get_args(OwnTask))
     _check(path, x, y)
+    y = y.astype(np.int64) if y.dtype == np.bool_ else y
     classes = task == "classification" or (task == "auto" and np.issubdtype(y.dtype, np.integer))
     targets = _classes(path, y) if classes else torch.from_numpy(y.astype(np.float32)).reshape(len(y), -1)
     rows = three_ways(len(y), seed, validation, test, targets if classes else None)
     if not len(rows[0]):
         raise unusable(path, "rows left for training", f"{len(y)} rows, test={test}, validation={validation}")
     kind: Task = "classification" if classes else "regression"
-    names = class_names or tuple(map(str, range(int(targets.max()) + 1))) if classes else ()
+    names = (class_names or tuple(map(str, range(int(targets.max()) + 1)))) if classes else ()
     if x.dtype == np.uint8 and x.ndim == 4:
         return _images(name, kind, torch.from_numpy(x), targets, rows, names)
     features = torch.from_numpy(x.astype(np.float64)).reshape(len(x), -1)
@@ -62,14 +63,21 @@ def _images(
     rows: tuple[Tensor, Tensor, Tensor],
     names: Sequence[str],
 ) -> DataSplits:
-    known = images[rows[0]].double().div_(255).transpose(0, 1).flatten(1)
-    spread = known.std(dim=1, correction=0)
-    constants = normalisation(known.mean(dim=1).tolist(), torch.where(spread > 0, spread, 1.0).tolist())
+    constants = normalisation(*_statistics(images[rows[0]]))
     train, validation, test = (
         MemorySplit(images[part], targets[part], part, ImageTransform(*constants)) for part in rows
     )
     outputs = len(names) if task == "classification" else targets.shape[1]
     return DataSplits(name, task, train, validation, test, outputs, tuple(names))
+
+
+def _statistics(images: Tensor) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation a channel on the scale 0 to 1, from the counts of the 256 values."""
+    counts = torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in images.unbind(1)])
+    share, values = counts.double() / counts.sum(dim=1, keepdim=True), torch.arange(256).double() / 255
+    mean = share @ values
+    std = (share * (values - mean[:, None]) ** 2).sum(dim=1).sqrt()
+    return mean.tolist(), torch.where(std > 0, std, 1.0).tolist()
 
 
 def _check(path: Path, x: Array, y: Array) -> None:
@@ -81,6 +89,8 @@ def _check(path: Path, x: Array, y: Array) -> None:
             raise unusable(path, f"finite numbers in {label}", f"{array[row]} in row {row}")
     if x.ndim < 2 or y.ndim < 1 or len(x) != len(y):
         raise unusable(path, "x of shape (n, ...) and y of as many rows", f"{x.shape} and {y.shape}")
+    if x.dtype == np.uint8 and x.ndim == 4 and x.shape[1] > 4:
+        raise unusable(path, "uint8 images of shape (n, channels, height, width)", str(x.shape))
 
 
 def _classes(path: Path, y: Array) -> Tensor:
@@ -90,7 +100,7 @@ def _classes(path: Path, y: Array) -> Tensor:
     labels = torch.from_numpy(y.astype(np.int64))
     present = torch.unique(labels)
     if len(present) != int(labels.max()) + 1 or len(present) < 2:
-        raise unusable(
-            path, f"every class from 0 to {max(int(labels.max()), 1)}", f"classes {present.tolist()[:20]}"
-        )
+        last = max(int(labels.max()), 1)
+        expected = f"every class from 0 to {last} in y (or task=regression)"
+        raise unusable(path, expected, f"classes {present.tolist()[:20]}")
     return labels

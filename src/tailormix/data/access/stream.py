@@ -65,14 +65,16 @@ class StreamSplit:
 
     def _finished(self, images: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
         device = self.targets.device
-        return self.transform(images.to(device, non_blocking=True)), self.targets[indices.to(device)]
+        rows = indices.to(device, non_blocking=True)
+        return self.transform(images.to(device, non_blocking=True)), self.targets[rows]
 
 
 def decoded(
     paths: tuple[str, ...], decoder: Decoder, indices: Tensor, generator: torch.Generator | None
 ) -> Tensor:
     """Return the images at positions ``indices`` as uint8 on the CPU, (n, 3, size, size)."""
-    draws = torch.rand(len(indices), DRAWS, dtype=torch.float64, generator=generator).tolist()
+    count = DRAWS if decoder.augment else 0  # evaluation leaves every generator alone
+    draws = torch.rand(len(indices), count, dtype=torch.float64, generator=generator).tolist()
     rows = zip(indices.tolist(), draws, strict=True)
     return torch.stack([decoder(paths[index], row) for index, row in rows])
 

@@ -57,7 +57,7 @@ class WindowSplit:
     def batch(self, indices: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """Return (x, y) of the targets at positions ``indices``; nothing is drawn."""
         del generator
-        rows = self.ids[indices.to(self.ids.device)]
+        rows = self.ids[indices.to(self.ids.device, non_blocking=True)]
         first = rows - self.horizon - self.window + 1
         steps = torch.arange(self.window, device=rows.device)
         return self.values[first[:, None] + steps], self.values[rows]

@@ -15,7 +15,7 @@ from .verify import check, state, verify, write_manifest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .published import Download
+    from .published import Download, Published
 
 
 def get(name: str, root: Path, progress: Progress = quiet) -> bool:
@@ -28,7 +28,7 @@ def get(name: str, root: Path, progress: Progress = quiet) -> bool:
         return False
     writable(root)
     if published.by_hand:
-        imagenet.prepare(writable(root / published.folder), published.by_hand)
+        _prepare(name, published, root)
     right = {stored.path for stored in published.files if check(name, stored, root) is None}
     for download in published.downloads:
         if f"{download.into}/{download.name}" not in right:
@@ -36,6 +36,19 @@ def get(name: str, root: Path, progress: Progress = quiet) -> bool:
     if problems := verify(name, published, root):
         raise problems[0]
     return True
+
+
+def _prepare(name: str, published: Published, root: Path) -> None:
+    """Check what the user fetched by hand, then lay it out."""
+    folder = writable(root / published.folder)
+    needed = set(imagenet.needed(folder))
+    for stored in published.archives:
+        path = root / stored.path
+        if path.name in needed and not path.is_file():
+            raise DataError(f"missing file {path}; to mend it: {published.by_hand} {folder}")
+        if path.name in needed and (problem := check(name, stored, root)):
+            raise problem
+    imagenet.prepare(folder)
 
 
 def _get_one(name: str, download: Download, root: Path, folder: str, progress: Progress) -> None:

@@ -18,14 +18,18 @@ TRAIN, VAL, DEVKIT = "ILSVRC2012_img_train.tar", "ILSVRC2012_img_val.tar", "ILSV
 _DEVKIT_DATA = "ILSVRC2012_devkit_t12/data"
 
 
-def prepare(folder: Path, by_hand: str) -> None:
+def needed(folder: Path) -> list[str]:
+    """Names of the archives that hold what is not yet laid out."""
+    names = [] if (folder / "train").is_dir() else [TRAIN]
+    return names if (folder / "val").is_dir() else [*names, VAL, DEVKIT]
+
+
+def prepare(folder: Path) -> None:
     """Unpack the archives in ``folder`` into ``train/<wnid>/`` and ``val/<wnid>/``; what is there stays."""
-    absent = [name for name in (TRAIN, VAL, DEVKIT) if not (folder / name).is_file()]
-    if absent:
-        raise DataError(f"missing file {folder / absent[0]}; to mend it: {by_hand}: {folder}")
-    if not (folder / "train").is_dir():
+    names = needed(folder)
+    if TRAIN in names:
         _train(folder)
-    if not (folder / "val").is_dir():
+    if VAL in names:
         _validation(folder)
 
 
@@ -54,12 +58,12 @@ def _validation(folder: Path) -> None:
                 (work / name).write_bytes(opened.read() if opened else b"")
         names = wnids(work / "meta.mat")
         truth = [int(line) for line in (work / "ILSVRC2012_validation_ground_truth.txt").read_text().split()]
-        unpack(folder / VAL, writable_child(work, "flat"), "tar")
+        unpack(folder / VAL, _child(work, "flat"), "tar")
         images = sorted((work / "flat").rglob("*.JPEG"))
         if len(images) != len(truth):
             raise DataError(f"wrong file {folder / VAL}: expected {len(truth)} images, got {len(images)}")
         for image, label in zip(images, truth, strict=True):
-            image.replace(writable_child(work, "val", names[label]) / image.name)
+            image.replace(_child(work, "val", names[label]) / image.name)
         (work / "val").replace(folder / "val")
     except (KeyError, tarfile.TarError) as error:
         raise DataError(
@@ -77,7 +81,7 @@ def wnids(meta: Path) -> Mapping[int, str]:
     return {int(s.ILSVRC2012_ID): str(s.WNID) for s in synsets if int(s.num_children) == 0}
 
 
-def writable_child(folder: Path, *parts: str) -> Path:
+def _child(folder: Path, *parts: str) -> Path:
     """Make and return a folder below ``folder``."""
     child = folder.joinpath(*parts)
     child.mkdir(parents=True, exist_ok=True)

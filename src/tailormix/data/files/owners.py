@@ -144,6 +144,18 @@ PUBLISHED: dict[str, Published] = {
         counts=(("train/*/*.JPEG", 1_281_167), ("val/*/*.JPEG", 50_000)),
         by_hand="register at image-net.org and put ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar and "
         "ILSVRC2012_devkit_t12.tar.gz into the folder",
+        archives=(
+            Stored(
+                "imagenet/ILSVRC2012_img_train.tar",
+                ((147_897_477_120, "md5:1d675b47d978889d74fa0da5fadfb00e"),),
+            ),
+            Stored(
+                "imagenet/ILSVRC2012_img_val.tar", ((6_744_924_160, "md5:29b22e2961454d5413ddabcf34fc5622"),)
+            ),
+            Stored(
+                "imagenet/ILSVRC2012_devkit_t12.tar.gz", ((None, "md5:fa75699e90414af021442c21a62c3abf"),)
+            ),
+        ),
     ),
     "cifar10-c": _cifar_c(
         10, 2535967, 2_918_471_680, "c72763e101c723b7c507b96205f7e938912a5d587376173b825850cf3cb876a7"

@@ -39,8 +39,8 @@ class Stored:
 class Published:
     """All that is known of one data set's files: ``folder`` under the root, and what must lie there.
 
-    ``counts`` are (pattern, number of files) for sets of many files; ``by_hand`` says what the user must do
-    where the owners ask for registration.
+    ``counts`` are (pattern, number of files) for sets of many files. Where the owners ask for registration,
+    ``by_hand`` says what the user must do and ``archives`` are the files that must then be there.
     """
 
     folder: str
@@ -48,3 +48,4 @@ class Published:
     files: tuple[Stored, ...] = ()
     counts: tuple[tuple[str, int], ...] = ()
     by_hand: str = ""
+    archives: tuple[Stored, ...] = ()

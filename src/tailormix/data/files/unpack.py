@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import shutil
 import stat
 import tarfile
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 #: an archive's file: its name, and its contents when opened
 Member = tuple[str, contextlib.AbstractContextManager[IO[bytes]]]
 
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error)
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, EOFError, zlib.error)
 
 
 def unpack(archive: Path, into: Path, kind: Literal["tar", "zip"]) -> list[Path]:
@@ -36,6 +37,8 @@ def unpack(archive: Path, into: Path, kind: Literal["tar", "zip"]) -> list[Path]
         return [_moved(entry, into / entry.name) for entry in sorted(work.iterdir())]
     except _BROKEN as error:
         raise DataError(f"wrong file {archive}: expected a whole {kind} archive, got: {error}") from error
+    except OSError as error:
+        raise DataError(f"could not unpack {archive} into {into}: {error}") from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

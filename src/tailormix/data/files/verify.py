@@ -6,15 +6,14 @@ import gzip
 import hashlib
 import json
 import os
-import tempfile
 import zlib
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
 from .errors import DataError, damaged, missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from .published import Published, Stored
 
@@ -46,12 +45,14 @@ def write_manifest(folder: Path) -> None:
     record = {
         path.relative_to(folder).as_posix(): [path.stat().st_size, checksum(path, "sha256")]
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != MANIFEST
+        if path.is_file() and not path.name.startswith(MANIFEST)
     }
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=MANIFEST)
-    with os.fdopen(handle, "w") as out:
-        json.dump(record, out, indent=0)
-    Path(temporary).replace(folder / MANIFEST)
+    temporary = folder / f"{MANIFEST}.{os.getpid()}"
+    try:
+        temporary.write_text(json.dumps(record, indent=0))
+        temporary.replace(folder / MANIFEST)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def checksum(path: Path, algorithm: str, *, inside_gzip: bool = False) -> str:
@@ -96,9 +97,8 @@ def check(name: str, stored: Stored, root: Path) -> DataError | None:
                 return None
     except (OSError, EOFError, zlib.error) as error:
         return damaged(path, _describe(stored), f"an unreadable file ({error})", name)
-    algorithm = (stored.versions[0][1] or "sha256:").split(":")[0]
-    got = f"{size} bytes and {algorithm}:{checksum(path, algorithm, inside_gzip=stored.inside_gzip)}"
-    return damaged(path, _describe(stored), got, name)
+    known = any(expected in (None, size) for expected, _ in stored.versions)
+    return damaged(path, _describe(stored), f"{size} bytes" + (" of other contents" if known else ""), name)
 
 
 def _size(path: Path, inside_gzip: bool) -> int:

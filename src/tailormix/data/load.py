@@ -36,10 +36,14 @@ def load(name: str, *, seed: int = 0, root: str | Path | None = None, **options:
     module = importlib.import_module(f".{data_set.module}", __package__)
     read = cast("Callable[..., DataSplits]", module.load)
     parameters = inspect.signature(read).parameters
-    general = {"root": data_root(root), "seed": seed}
+    general = ("root", "seed")
     for key in options:
         checks.known(f"option of {name}", key, [key for key in parameters if key not in general])
     for key, parameter in parameters.items():
         if parameter.default is parameter.empty and key not in general and key not in options:
             raise ValueError(f"data set {name} needs the option {key}")
-    return read(**{key: value for key, value in general.items() if key in parameters}, **options)
+    if "seed" in parameters:
+        options["seed"] = seed
+    if "root" in parameters:
+        options["root"] = data_root(root)
+    return read(**options)

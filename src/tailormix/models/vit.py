@@ -36,14 +36,17 @@ def vit_tiny(
     >>> model.stages
     ('embed', 'blocks.0', 'blocks.1', 'blocks.2', 'blocks.3')
     """
-    return VisionTransformer(image_size, patch_size, in_channels, num_classes, width, depth, heads)
+    std = width**-0.5
+    return VisionTransformer(image_size, patch_size, in_channels, num_classes, width, depth, heads, std)
 
 
 @final
 class VisionTransformer(nn.Module):
     """Patches and a class token through pre-norm blocks; the class token's last state is the embedding.
 
-    z ← z + Attention(LN(z)); z ← z + MLP(LN(z)), MLP four times as wide, GELU.
+    z ← z + Attention(LN(z)); z ← z + MLP(LN(z)), MLP four times as wide, GELU. Weights and positions start
+    from a normal law of standard deviation ``init_std``: 0.02 as is usual at a width of 384, more for narrow
+    nets, which hardly tell positions apart otherwise.
     (n, ``in_channels``, S, S) → (n, ``num_classes``).
     """
 
@@ -58,6 +61,7 @@ class VisionTransformer(nn.Module):
         width: int,
         depth: int,
         heads: int,
+        init_std: float = 0.02,
     ) -> None:
         super().__init__()
         for name, size in (("width", width), ("depth", depth), ("heads", heads)):
@@ -70,7 +74,14 @@ class VisionTransformer(nn.Module):
         self.head = nn.Linear(width, checks.integer("num_classes", num_classes, at_least=1))
         ends = sorted({max(depth * k // _POINTS, 1) - 1 for k in range(1, _POINTS + 1)})
         self.stages = ("embed", *(f"blocks.{k}" for k in ends))
-        self.apply(_initialise)
+        self._initialise(init_std)
+
+    def _initialise(self, std: float) -> None:
+        nn.init.trunc_normal_(self.embed.positions, std=std)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.trunc_normal_(module.weight, std=std)
+                nn.init.zeros_(module.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map images (n, channels, S, S) to logits (n, ``num_classes``)."""
@@ -92,8 +103,7 @@ class Embed(nn.Module):
             raise ValueError(f"image_size must be a multiple of patch_size={patch_size}, got {image_size}")
         self.patches = nn.Conv2d(in_channels, width, patch_size, patch_size)
         self.token = nn.Parameter(torch.zeros(1, 1, width))
-        self.positions = nn.Parameter(torch.empty(1, 1 + (image_size // patch_size) ** 2, width))
-        nn.init.trunc_normal_(self.positions, std=0.02)
+        self.positions = nn.Parameter(torch.zeros(1, 1 + (image_size // patch_size) ** 2, width))
         nn.init.normal_(self.token, std=1e-6)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -139,9 +149,3 @@ class Attention(nn.Module):
         mixed = nn.functional.scaled_dot_product_attention(query, key, value)
         out: Tensor = self.proj(mixed.transpose(1, 2).reshape(n, tokens, width))
         return out
-
-
-def _initialise(module: nn.Module) -> None:
-    if isinstance(module, nn.Linear):
-        nn.init.trunc_normal_(module.weight, std=0.02)
-        nn.init.zeros_(module.bias)

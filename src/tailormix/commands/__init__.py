@@ -1,0 +1,1 @@
+"""The commands of ``tailormix``, one file a family."""

@@ -1,0 +1,1 @@
+"""Access to loaded data: splits, augmentation in batches, windows, streams."""

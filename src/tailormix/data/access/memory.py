@@ -1,0 +1,65 @@
+"""Splits that live in memory, on the training device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch import Tensor
+
+    from .augment import ImageTransform
+    from .record import BatchPlan
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MemorySplit:
+    """Inputs (n, ...) and targets as tensors; images stay uint8 and are transformed in batches.
+
+    >>> split = MemorySplit(torch.eye(3), torch.tensor([0, 1, 2]), torch.tensor([7, 8, 9]))
+    >>> x, y = split.batch(torch.tensor([2, 2]))
+    >>> y.tolist()
+    [2, 2]
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    ids: Tensor
+    transform: ImageTransform | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.inputs) == len(self.targets) == len(self.ids):
+            raise ValueError(
+                f"inputs, targets and ids must be equally many, got {len(self.inputs)}, "
+                f"{len(self.targets)} and {len(self.ids)}"
+            )
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one input."""
+        return tuple(self.inputs.shape[1:])
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def batch(self, indices: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """Return (x, y) of the rows at positions ``indices``; see :class:`.record.Split`."""
+        indices = indices.to(self.inputs.device, non_blocking=True)
+        x = self.inputs.index_select(0, indices)
+        return (x if self.transform is None else self.transform(x, generator)), self.targets[indices]
+
+    def batches(self, plan: BatchPlan, workers: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the batches of the plan; workers would only slow it down."""
+        del workers
+        for indices, seed in plan:
+            yield self.batch(indices, torch.Generator().manual_seed(seed))
+
+    def to(self, device: torch.device | str) -> MemorySplit:
+        """Return the split on ``device``."""
+        moved = None if self.transform is None else self.transform.to(device)
+        return MemorySplit(self.inputs.to(device), self.targets.to(device), self.ids.to(device), moved)

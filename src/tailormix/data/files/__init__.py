@@ -1,0 +1,1 @@
+"""Files of data sets: where they lie, how they are fetched, unpacked and checked. Free of torch."""

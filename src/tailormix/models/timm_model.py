@@ -1,0 +1,50 @@
+"""Any model of the timm library, where timm is installed."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def timm_model(name: str, **arguments: Any) -> nn.Module:
+    """Build ``timm.create_model(name)`` and note its embedding layer and stages where timm tells them.
+
+    The embedding layer is the one ``get_classifier`` returns; the stages are those of ``feature_info``.
+    """
+    timm = _timm()
+    if not timm.is_model(name.split(".", maxsplit=1)[0]):
+        close = difflib.get_close_matches(name, timm.list_models(), n=1, cutoff=0.4)
+        hint = f"; did you mean {'timm:' + close[0]!r}?" if close else ""
+        raise ValueError(f"unknown model 'timm:{name}'{hint}")
+    model = timm.create_model(name, **arguments)
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"timm:{name} must be a torch module, got {type(model).__name__}")
+    return _annotated(model)
+
+
+def _timm() -> ModuleType:
+    try:
+        return importlib.import_module("timm")
+    except ImportError as error:
+        raise ImportError(
+            f"models named timm:NAME need the package timm (pip install timm): {error}"
+        ) from error
+
+
+def _annotated(model: nn.Module) -> nn.Module:
+    names = {id(module): name for name, module in model.named_modules()}
+    get_classifier: Any = getattr(model, "get_classifier", lambda: None)
+    classifier = get_classifier()
+    if isinstance(classifier, nn.Linear) and id(classifier) in names:
+        model.embedding_layer = names[id(classifier)]
+    info = [entry["module"] for entry in getattr(model, "feature_info", ()) or ()]
+    stages = tuple(name for name in dict.fromkeys(info) if name in names.values())
+    if stages:
+        model.stages = stages  # type: ignore[assignment]
+    return model

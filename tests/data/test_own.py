@@ -1,0 +1,165 @@
+"""The user's own arrays and tables."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tailormix.data import DataError, load
+
+
+def saved(path: Path, **arrays: np.ndarray) -> Path:
+    np.savez(path / "own.npz", **arrays)
+    return path / "own.npz"
+
+
+def test_npz_classes(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(3, 2, (100, 4))
+    splits = load("npz", path=saved(tmp_path, x=x, y=np.arange(100) % 5))
+    assert (splits.task, splits.num_classes, splits.input_shape) == ("classification", 5, (4,))
+    assert [len(part) for part in (splits.train, splits.validation, splits.test)] == [70, 10, 20]
+    assert torch.bincount(splits.test.targets).tolist() == [4] * 5
+    torch.testing.assert_close(splits.train.inputs.mean(0), torch.zeros(4), atol=1e-6, rtol=0)
+    torch.testing.assert_close(splits.train.inputs.std(0, correction=0), torch.ones(4))
+
+
+@pytest.mark.parametrize("shape", [(60,), (60, 1), (60, 3)])
+def test_npz_regression(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    y = np.random.default_rng(0).random(shape)
+    splits = load("npz", path=saved(tmp_path, x=np.ones((60, 2, 3)), y=y))
+    outputs = 1 if len(shape) == 1 else shape[1]
+    assert (splits.task, splits.num_classes, splits.outputs, splits.input_shape) == (
+        "regression",
+        None,
+        outputs,
+        (6,),
+    )
+    np.testing.assert_allclose(splits.train.targets.numpy(), y.reshape(60, -1)[splits.train.ids], rtol=1e-6)
+
+
+def test_npz_images(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).integers(0, 256, (50, 3, 6, 6), dtype=np.uint8)
+    splits = load("npz", path=saved(tmp_path, x=x, y=np.arange(50) % 2))
+    batch, _ = splits.train.batch(torch.arange(len(splits.train)))
+    assert batch.shape[1:] == splits.input_shape == (3, 6, 6)
+    torch.testing.assert_close(batch.mean(dim=(0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
+    torch.testing.assert_close(batch.std(dim=(0, 2, 3), correction=0), torch.ones(3))
+
+
+def test_npz_truth_values_are_classes(tmp_path: Path) -> None:
+    splits = load("npz", path=saved(tmp_path, x=np.ones((20, 1)), y=np.arange(20) % 2 == 0))
+    assert (splits.task, splits.class_names) == ("classification", ("0", "1"))
+
+
+def test_npz_whole_numbers_can_be_regression(tmp_path: Path) -> None:
+    splits = load("npz", path=saved(tmp_path, x=np.ones((20, 1)), y=np.arange(20)), task="regression")
+    assert (splits.task, splits.train.targets.dtype) == ("regression", torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": np.ones((5, 2))}, "expected arrays named x and y"),
+        ({"x": np.ones((5, 2)), "y": np.zeros(4)}, r"expected x of shape \(n, ...\) and y of as many rows"),
+        ({"x": np.ones(5), "y": np.zeros(5)}, r"expected x of shape \(n, ...\)"),
+        (
+            {"x": np.full((5, 2), np.nan), "y": np.zeros(5)},
+            "expected finite numbers in x, got .*nan.* in row 0",
+        ),
+        ({"x": np.array([["a"]]), "y": np.zeros(1)}, "expected x of real numbers"),
+        (
+            {"x": np.ones((5, 2)), "y": np.array([0, 1, 3, 0, 1])},
+            r"every class from 0 to 3 in y .*, got classes \[0, 1, 3\]",
+        ),
+        ({"x": np.ones((5, 2)), "y": np.array([0, 1, -1, 0, 1])}, "expected class numbers 0, 1, ..."),
+        ({"x": np.ones((5, 2)), "y": np.zeros((5, 2), int)}, "expected class numbers 0, 1, ..."),
+        (
+            {"x": np.ones((5, 8, 8, 3), np.uint8), "y": np.zeros(5)},
+            r"images of shape \(n, channels, height, width\)",
+        ),
+        (
+            {"x": np.ones((5, 2)), "y": np.zeros(5, int)},
+            "expected every class from 0 to 1 in y .*, got classes",
+        ),
+    ],
+)
+def test_npz_bad_arrays(tmp_path: Path, arrays: dict[str, np.ndarray], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load("npz", path=saved(tmp_path, **arrays))
+
+
+def test_npz_never_loads_pickles(tmp_path: Path) -> None:
+    path = saved(tmp_path, x=np.array([[object()]]), y=np.zeros(1))
+    with pytest.raises(DataError, match=r"expected an \.npz file of plain arrays, got .*allow_pickle=False"):
+        load("npz", path=path)
+
+
+@pytest.mark.parametrize("contents", [b"", b"PK\x03\x04 broken", b"text"])
+def test_npz_foreign_file(tmp_path: Path, contents: bytes) -> None:
+    (tmp_path / "own.npz").write_bytes(contents)
+    with pytest.raises(DataError, match=r"cannot use .*own\.npz: expected an \.npz file"):
+        load("npz", path=tmp_path / "own.npz")
+
+
+def test_npz_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"absent\.npz: expected an \.npz file of plain arrays, got .*No such file"
+    ):
+        load("npz", path=tmp_path / "absent.npz")
+
+
+def table(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "own.csv").write_text(text)
+    return tmp_path / "own.csv"
+
+
+def test_csv_words_are_classes(tmp_path: Path) -> None:
+    rows = "\n".join(f"{'red' if k % 2 else 'blue'},{k},{k * k}" for k in range(40))
+    splits = load("csv", path=table(tmp_path, f"colour,a,b\n{rows}\n"), target="colour")
+    assert (splits.class_names, splits.input_shape) == (("blue", "red"), (2,))
+    assert (splits.train.targets == splits.train.ids % 2).all()
+
+
+def test_csv_last_column_is_the_default_target(tmp_path: Path) -> None:
+    rows = "\n".join(f"{k},{k / 8}" for k in range(40))
+    splits = load("csv", path=table(tmp_path, f"a,b\n{rows}\n"), validation=0.25, test=0.25)
+    assert (splits.task, [len(p) for p in (splits.train, splits.validation, splits.test)]) == (
+        "regression",
+        [20, 10, 10],
+    )
+    torch.testing.assert_close(splits.test.targets[:, 0], splits.test.ids / 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "error", "message"),
+    [
+        ("a,b\n1,2\n3\n", {}, DataError, "expected 2 cells a row, got 1 in row 2"),
+        ("a,b\nx,2\n", {}, DataError, "expected numbers in the feature columns, got 'x' in row 1"),
+        ("a,b\n", {}, DataError, "expected a header, two columns or more, and rows, got 0 rows of 2"),
+        ("", {}, DataError, "expected a header"),
+        ("a,b\n1,2\n", {"target": "c"}, ValueError, "unknown target 'c'. Known: a, b"),
+        ("a,b\nnan,0.5\n2,0.5\n", {}, DataError, "expected finite numbers in x"),
+        (
+            "a,b\n1,0.5\n2,0.5\n",
+            {"task": "clasification"},
+            ValueError,
+            "unknown task .*did you mean 'classification'",
+        ),
+        (
+            "a,b\n1,red\n2,blue\n",
+            {"task": "regression"},
+            DataError,
+            "numbers in the target column, got 'blue'",
+        ),
+        ("a,b\n1,inf\n2,3\n", {}, DataError, "expected finite numbers in y"),
+        ("a,b\n1,250\n2,300\n", {}, DataError, r"or task=regression\), got classes \[250, 300\]"),
+        ("a,b\n1,0.5\n2,0.5\n", {"test": 1.0}, DataError, "expected rows left for training"),
+    ],
+)
+def test_csv_bad_tables(
+    tmp_path: Path, text: str, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        load("csv", path=table(tmp_path, text), **options)

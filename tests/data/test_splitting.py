@@ -1,0 +1,73 @@
+"""Splits: disjoint, complete, stratified, seeded; and the fingerprint."""
+
+import hashlib
+import struct
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from tailormix.data.access.assemble import three_ways, train_rows
+from tailormix.data.access.splitting import fingerprint, hold_out, share
+
+labelled = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(torch.tensor)
+
+
+@given(labels=labelled, portion=st.floats(0, 1), seed=st.integers(0, 2**32), stratify=st.booleans())
+def test_hold_out_cuts_in_two(labels: torch.Tensor, portion: float, seed: int, stratify: bool) -> None:
+    n = len(labels)
+    size = share("portion", portion, n)
+    kept, held = hold_out(n, size, seed, labels if stratify else None)
+    assert torch.cat([kept, held]).sort().values.tolist() == list(range(n))
+    assert len(held) == size
+    assert held.tolist() == sorted(held.tolist())
+
+
+@given(labels=labelled, portion=st.floats(0, 1), seed=st.integers(0, 100))
+def test_every_class_gives_its_share(labels: torch.Tensor, portion: float, seed: int) -> None:
+    size = share("portion", portion, len(labels))
+    _, held = hold_out(len(labels), size, seed, labels)
+    exact = torch.bincount(labels, minlength=5) * size / len(labels)
+    assert ((torch.bincount(labels[held], minlength=5) - exact).abs() < 1).all()
+
+
+def test_counts_agree_with_scikit_learn() -> None:
+    labels = torch.tensor([0] * 50 + [1] * 30 + [2] * 20)
+    _, held = hold_out(100, 20, 0, labels)
+    ((_, theirs),) = StratifiedShuffleSplit(1, test_size=20, random_state=0).split(labels, labels)
+    assert torch.bincount(labels[held]).tolist() == torch.bincount(labels[theirs]).tolist() == [10, 6, 4]
+
+
+def test_seed_decides() -> None:
+    first, again, other = (hold_out(100, 10, seed)[1].tolist() for seed in (5, 5, 6))
+    assert first == again != other
+
+
+@given(labels=labelled, validation=st.floats(0, 0.5), test=st.floats(0, 0.5), seed=st.integers(0, 100))
+def test_three_ways_partition(labels: torch.Tensor, validation: float, test: float, seed: int) -> None:
+    parts = three_ways(len(labels), seed, validation, test, labels)
+    assert torch.cat(parts).sort().values.tolist() == list(range(len(labels)))
+
+
+def test_limit_keeps_rows_out_of_both_parts() -> None:
+    labels = torch.arange(1000) % 10
+    kept, held = train_rows(labels, 0, 0.1, 200)
+    assert (len(kept), len(held)) == (180, 20)
+    assert not set(kept.tolist()) & set(held.tolist())
+    assert torch.bincount(labels[kept]).tolist() == [18] * 10
+
+
+def test_fingerprint_is_sha256_of_little_endian_numbers() -> None:
+    expected = hashlib.sha256(struct.pack("<3q", 7, 0, 2**40)).hexdigest()
+    assert fingerprint(torch.tensor([7, 0, 2**40])) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [((5, 6, 0), "size must be <= 5 rows, got 6"), ((5, -1, 0), "size must be >= 0, got -1")],
+)
+def test_impossible_sizes(arguments: tuple[int, int, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        hold_out(*arguments)

@@ -1,0 +1,114 @@
+"""Streamed images: decoding, crops, and workers that change nothing."""
+
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailormix.data import DataError, DataSplits, load
+from tailormix.data.access.decode import DRAWS, _box, central_crop, random_crop, read, read_all
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> DataSplits:
+    """Three classes of ten noisy images of different sizes; one of them is grey."""
+    draw = np.random.default_rng(0)
+    for label in ("a", "b", "c"):
+        (tmp_path / label).mkdir()
+        for k in range(10):
+            pixels = draw.integers(0, 256, (20 + k, 30 - k, 3), dtype=np.uint8)
+            PIL.Image.fromarray(pixels).save(tmp_path / label / f"{k}.png")
+    PIL.Image.fromarray(np.zeros((16, 16), np.uint8)).save(tmp_path / "a" / "0.png")
+    return load("folder", path=tmp_path, image_size=16)
+
+
+def test_folder_splits(pictures: DataSplits) -> None:
+    assert [len(part) for part in (pictures.train, pictures.validation, pictures.test)] == [21, 3, 6]
+    assert (pictures.class_names, pictures.outputs, pictures.input_shape) == (("a", "b", "c"), 3, (3, 16, 16))
+    for part, each in ((pictures.train, 7), (pictures.validation, 1), (pictures.test, 2)):
+        assert torch.bincount(part.targets).tolist() == [each] * 3
+    paths = [path for part in (pictures.train, pictures.validation, pictures.test) for path in part.paths]
+    assert len(set(paths)) == 30
+
+
+def test_workers_change_nothing(pictures: DataSplits) -> None:
+    plan = [(torch.tensor([k, 20 - k, k]), 100 + k) for k in range(5)]
+    before = torch.get_rng_state()
+    alone = list(pictures.train.batches(plan))
+    helped = list(pictures.train.batches(plan, workers=2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert len(alone) == len(helped) == 5
+    for k in range(5):
+        direct = pictures.train.batch(plan[k][0], torch.Generator().manual_seed(plan[k][1]))
+        for x, y in (alone[k], helped[k]):
+            assert torch.equal(x, direct[0])
+            assert torch.equal(y, direct[1])
+    assert not torch.equal(alone[1][0][0], alone[1][0][2])  # one image, two draws
+
+
+def test_evaluation_draws_nothing(pictures: DataSplits) -> None:
+    before = torch.get_rng_state()
+    first, again = (pictures.test.batch(torch.arange(6))[0] for _ in range(2))
+    assert torch.equal(first, again)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@given(
+    st.integers(1, 500), st.integers(1, 500), st.lists(st.floats(0, 0.999), min_size=DRAWS, max_size=DRAWS)
+)
+def test_crops_stay_inside(image_width: int, image_height: int, draws: list[float]) -> None:
+    width, height, left, top = _box(image_width, image_height, draws)
+    assert 1 <= width <= image_width
+    assert 1 <= height <= image_height
+    assert 0 <= left <= image_width - width
+    assert 0 <= top <= image_height - height
+
+
+def test_random_crop_of_a_ramp() -> None:
+    """Area 0.08 + 0.92 · u = 0.25 and shape 1 of a 64 x 64 image: 32 x 32 at ⌊u · 33⌋; flipped below 0.5."""
+    ramp = PIL.Image.fromarray(np.tile(np.arange(64, dtype=np.uint8), (64, 1)))
+    draws = [(0.25 - 0.08) / 0.92, 0.5] * 10 + [0.25, 0.9, 0.7]
+    assert np.asarray(random_crop(ramp, 32, draws))[0].tolist() == list(range(8, 40))
+    assert np.asarray(random_crop(ramp, 32, [*draws[:-1], 0.3]))[0].tolist() == list(range(39, 7, -1))
+
+
+def test_central_crop_keeps_the_middle() -> None:
+    """At 8 x 16 and size 7 the shorter side stays 8: columns 4 or 5 to 11."""
+    ramp = PIL.Image.fromarray(np.tile(np.arange(16, dtype=np.uint8), (8, 1)))
+    assert np.asarray(central_crop(ramp, 7))[0].tolist() in (list(range(4, 11)), list(range(5, 12)))
+
+
+def test_broken_image_is_named(pictures: DataSplits) -> None:
+    Path(pictures.test.paths[2]).write_bytes(b"no image")
+    with pytest.raises(DataError, match=r"wrong file .*\.png: expected an image, got: cannot identify"):
+        pictures.test.batch(torch.tensor([2]))
+
+
+def test_truncated_image_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.jpeg"
+    PIL.Image.fromarray(np.zeros((64, 64, 3), np.uint8)).save(path)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(DataError, match=r"a\.jpeg: expected an image"):
+        read(str(path), lambda image: image)
+
+
+def test_wrong_side_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    PIL.Image.fromarray(np.zeros((64, 60, 3), np.uint8)).save(path)
+    with pytest.raises(DataError, match=r"a\.png: expected 64 x 64 pixels, got 64 x 60"):
+        read_all([str(path)], 64)
+
+
+def test_unusable_folders(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"expected a folder of class folders, got no such folder"):
+        load("folder", path=tmp_path / "absent")
+    with pytest.raises(DataError, match=r"expected two class folders or more, got 0"):
+        load("folder", path=tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(DataError, match=r"cannot use .*a: expected images, got none"):
+        load("folder", path=tmp_path)

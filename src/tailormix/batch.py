@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -150,12 +151,15 @@ class Mixed:
         """Run the model, mixing on the way where that is still to be done."""
         if self.place is None:
             return model(self.x)
-        from tailormix.embeddings import rewrite_output
+        from tailormix.embeddings import rewrite_output, unwrap
 
         layer = self.place(model)
         if layer is None:
             return model(self.plan.blend(self.x))
-        with rewrite_output(model, layer, self.plan.blend, rows=len(self.batch)):
+        with contextlib.ExitStack() as stack:
+            # A model may name modules that must be blended together with any of its layers (LSTNet's highway).
+            for name in (layer, *getattr(unwrap(model), "companions", ())):
+                stack.enter_context(rewrite_output(model, name, self.plan.blend, rows=len(self.batch)))
             return model(self.x)
 
     def targets(self, num_classes: int | None = None) -> Tensor:

@@ -7,9 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from tailormix.commands.data import app as data_app
+
 app = typer.Typer(
     no_args_is_help=True, add_completion=True, help="Train models whose confidence can be trusted."
 )
+
+app.add_typer(data_app, name="data")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -21,7 +25,9 @@ def about() -> None:
 
 @app.command("list")
 def list_(
-    family: Annotated[str, typer.Argument(help="What to list: methods.", metavar="FAMILY")],
+    family: Annotated[
+        str, typer.Argument(help="What to list: methods, losses, models, datasets.", metavar="FAMILY")
+    ],
     as_json: Json = False,
 ) -> None:
     """List what there is, by the names that every other command takes.

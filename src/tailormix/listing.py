@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tailormix.data.catalogue import DATASETS
 from tailormix.losses.catalogue import LOSSES
 from tailormix.methods import METHODS
+from tailormix.models.catalogue import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,4 +43,21 @@ def losses() -> list[Row]:
     ]
 
 
-FAMILIES: dict[str, Callable[[], list[Row]]] = {"methods": methods, "losses": losses}
+def models() -> list[Row]:
+    """Name, one line and kind of input of every model."""
+    return [{"name": name, "what": m.summary, "inputs": m.kind} for name, m in MODELS.items()]
+
+
+def datasets() -> list[Row]:
+    """Name, one line, task and origin of every data set."""
+    return [
+        {"name": name, "what": d.summary, "task": d.task, "source": d.source} for name, d in DATASETS.items()
+    ]
+
+
+FAMILIES: dict[str, Callable[[], list[Row]]] = {
+    "methods": methods,
+    "losses": losses,
+    "models": models,
+    "datasets": datasets,
+}

@@ -157,7 +157,7 @@ class Mixed:
         if layer is None:
             return model(self.plan.blend(self.x))
         with contextlib.ExitStack() as stack:
-            # A model may name modules that must be blended together with any of its layers (LSTNet's highway).
+            # A model may name modules to be blended together with any of its layers (LSTNet's highway).
             for name in (layer, *getattr(unwrap(model), "companions", ())):
                 stack.enter_context(rewrite_output(model, name, self.plan.blend, rows=len(self.batch)))
             return model(self.x)

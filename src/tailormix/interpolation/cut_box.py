@@ -53,8 +53,9 @@ class CutBox:
         top, bottom = _span(side, height, draws)
         left, right = _span(side, width, draws)
         share = ((bottom - top) * (right - left)).to(lam.dtype) / (height * width)
-        inside = _between(top, bottom, height)[:, :, None] & _between(left, right, width)[:, None, :]
-        outside = (~inside).to(batch.x.dtype).view(-1, *(1,) * (batch.x.dim() - 3), height, width)
+        rows, columns = _between(top, bottom, height), _between(left, right, width)
+        outside = torch.addcmul(rows.new_ones(()), rows[:, :, None], columns[:, None, :], value=-1)
+        outside = outside.to(batch.x.dtype).view(-1, *(1,) * (batch.x.dim() - 3), height, width)
         # lerp_ with weights 0 and 1 copies exactly, and several times faster than where.
         x = batch.partner_inputs(plan.partner).lerp_(batch.x, outside)
         return Mixed(x, replace(plan, lam=(1 - share).expand(len(batch)), lam_targets=None), batch)
@@ -68,6 +69,6 @@ def _span(side: Tensor, length: int, draws: Draws) -> tuple[Tensor, Tensor]:
 
 
 def _between(start: Tensor, stop: Tensor, length: int) -> Tensor:
-    """(m, length) booleans."""
+    """1.0 from start to before stop and 0.0 elsewhere, (m, length)."""
     pixel = torch.arange(length, device=start.device)
-    return (pixel >= start[:, None]) & (pixel < stop[:, None])
+    return ((pixel >= start[:, None]) & (pixel < stop[:, None])).float()

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tailormix.batch import Batch
     from tailormix.draws import Draws
 
+NEGLIGIBLE = -60.0  # e^-60 changes no sum of float64; smaller weights would only cost time (subnormals)
+
 
 @dataclass(frozen=True)
 class LabelDensity:
@@ -47,8 +49,8 @@ class LabelDensity:
             raise ValueError("label-density pairs (C-Mixup) need real targets, got class labels")
         labels = batch.y if batch.pool is None else batch.pool.y
         share = density(_rows(batch.y), _rows(labels).to(batch.y.device), self.bandwidth).cumsum_(1)
-        level = draws.uniform(len(batch), 1).to(share.dtype) * share[:, -1:]
-        return torch.searchsorted(share, level, right=True).squeeze(1).clamp_(max=share.shape[1] - 1)
+        level = (1 - draws.uniform(len(batch), 1).to(share.dtype)) * share[:, -1:]  # in (0, total]
+        return torch.searchsorted(share, level).squeeze(1)
 
 
 def density(points: Tensor, labels: Tensor, bandwidth: float) -> Tensor:
@@ -57,10 +59,14 @@ def density(points: Tensor, labels: Tensor, bandwidth: float) -> Tensor:
     >>> density(torch.tensor([[0.0]]), torch.tensor([[0.0], [1.0]]), bandwidth=1.0)
     tensor([[1.0000, 0.6065]], dtype=torch.float64)
     """
-    # Differences in float64: the usual ‖a‖² + ‖b‖² - 2ab loses them for labels far from 0 and a small h.
-    gap = torch.cdist(points.double(), labels.double(), compute_mode="donot_use_mm_for_euclid_dist")
-    exponent = gap.div_(bandwidth).square_().mul_(-0.5)
-    return exponent.sub_(exponent.amax(1, keepdim=True)).exp_()
+    # In units of h and in float64: the usual ‖a‖² + ‖b‖² - 2ab loses small differences of large labels.
+    points, labels = points.double() / bandwidth, labels.double() / bandwidth
+    if points.shape[1] == 1:
+        gap = labels.T - points
+    else:
+        gap = torch.cdist(points, labels, compute_mode="donot_use_mm_for_euclid_dist")
+    exponent = gap.square_().mul_(-0.5)
+    return exponent.sub_(exponent.amax(1, keepdim=True)).clamp_(min=NEGLIGIBLE).exp_()
 
 
 def _rows(y: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 STEEPEST = 1e30  # the slope 1/(2 τ_std²) is capped here, so that 0·∞ cannot arise at d̄ = 1
+SMALLEST, LARGEST = 1e-37, 1e38  # likewise for τ_max > 0, which float32 must hold
 
 
 def pair_distance(
@@ -39,38 +41,39 @@ def pair_distance(
     tensor([0.2143, 0.8571, 1.9286])
 
     """
+    if partner.shape != z.shape[:1]:
+        raise ValueError(f"partner must have shape {tuple(z.shape[:1])}, got {tuple(partner.shape)}")
     others = (z if partners is None else partners)[partner]
-    return relative(euclidean(z, others), squared=squared, group=group)
+    distance = relative(euclidean(z, others), squared=squared, group=group)
+    return distance.to(z.dtype) if z.dtype == torch.float64 else distance
 
 
 def relative(distance: Tensor, *, squared: bool = True, group: ProcessGroup | None = None) -> Tensor:
-    """Distances (n,) as multiples of their mean over the batch (and over the ranks of ``group``).
+    """Distances (n,) as multiples of their mean over the batch (and over the ranks of ``group``), in float32.
 
     They are squared first, unless ``squared`` is false. Where the mean is 0 the result is 1.
     """
-    if checks.readable(distance) and not bool(distance.isfinite().all()):
-        row = int((~distance.isfinite()).nonzero()[0])
-        raise ValueError(f"embeddings must be finite, got NaN or infinity in row {row} or in its partner's")
-    largest = distance.max()
-    if group is not None:
-        torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX, group=group)
-    share = distance / largest  # at most 1, so that squares neither overflow nor vanish
-    share = share.square_() if squared else share
-    mean = share.mean() if group is None else _mean_over(share, group)
-    return torch.where(largest > 0, share / mean, 1.0)
+    power = distance.square() if squared else distance
+    mean = power.mean() if group is None else _mean_over(power, group)
+    return (power / mean).nan_to_num_(nan=1.0).float()
 
 
 def euclidean(a: Tensor, b: Tensor) -> Tensor:
-    """‖a_i - b_i‖ of shape (n,), without overflow in any floating dtype.
+    """‖a_i - b_i‖ of shape (n,), in float64 where the device has it: no square overflows or vanishes there.
 
     >>> euclidean(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
-    tensor([5.])
+    tensor([5.], dtype=torch.float64)
     """
     difference = _flat(a) - _flat(b)
-    # Squares leave the range of float32 beyond 1e19; divided by the largest difference they cannot.
-    largest = torch.linalg.vector_norm(difference, torch.inf).clamp_(min=torch.finfo(difference.dtype).tiny)
-    length: Tensor = torch.linalg.vector_norm(difference.div_(largest), dim=1)
-    return length.mul_(largest)
+    wide = difference.dtype if difference.device.type == "mps" else torch.float64
+    length: Tensor = torch.linalg.vector_norm(difference, dim=1, dtype=wide)
+    if checks.readable(length) and length.numel() and not math.isfinite(float(length.sum())):
+        row = int((~length.isfinite()).nonzero()[0])
+        raise ValueError(
+            f"embeddings (or x or y, where space= says so) must be finite, got NaN or infinity in row {row} "
+            "or in its partner's"
+        )
+    return length
 
 
 def _mean_over(values: Tensor, group: ProcessGroup) -> Tensor:
@@ -90,11 +93,11 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     checks.positive("tau_std", tau_std)
     if tau_max == 0:
         return torch.zeros_like(distance)
-    slope = min(0.5 / tau_std**2, STEEPEST) if tau_std**2 > 0 else STEEPEST
-    return torch.exp((1 - distance) * slope) * tau_max
+    slope = min(0.5 / tau_std / tau_std, STEEPEST)
+    return torch.exp((1 - distance) * slope) * min(max(tau_max, SMALLEST), LARGEST)
 
 
 def _flat(z: Tensor) -> Tensor:
     """(n, ...) → (n, d) in a precision that holds distances."""
-    z = z.detach().reshape(z.shape[0], -1)
+    z = z.detach().reshape(z.shape[0], math.prod(z.shape[1:]))
     return z if z.dtype == torch.float64 else z.float()

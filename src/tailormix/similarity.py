@@ -63,7 +63,7 @@ def relative(
     if squared:
         distance = distance.square()
     mean = distance.mean() if group is None else _mean_over(distance, group)
-    return torch.where(mean > 0, distance / mean, 1.0).to(dtype)
+    return (distance / mean).nan_to_num_(nan=1.0).to(dtype)  # 0/0 is the one NaN that finite points give
 
 
 def euclidean(a: Tensor, b: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ def euclidean(a: Tensor, b: Tensor) -> Tensor:
     difference = rows_of(a) - rows_of(b)
     wide = torch.float32 if difference.device.type == "mps" else torch.float64  # the one device without it
     length: Tensor = torch.linalg.vector_norm(difference, dim=1, dtype=wide)
-    if checks.readable(length) and not bool(length.isfinite().all()):
+    if checks.readable(length) and not math.isfinite(length.sum().item()):
         row = int((~length.isfinite()).nonzero()[0])
         raise ValueError(
             f"embeddings (or x or y, where space= says so) must be finite, got NaN or infinity in row {row} "

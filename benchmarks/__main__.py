@@ -1,0 +1,97 @@
+"""``python -m benchmarks``: run all benchmarks, print one table each, write one JSON file.
+
+A missed target is shown, and never fails the run: figures depend on the machine, tests must not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import platform
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from benchmarks.timing import keep_freed_memory
+
+if TYPE_CHECKING:
+    from benchmarks.record import Record
+
+MODULES = ("warping", "batch_form", "label_density", "method_costs")  # files of this folder, each with run(quick) -> list of records
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run, show and save."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--out", type=Path, default=Path("benchmarks/results"), help="folder for results.json"
+    )
+    parser.add_argument("--quick", action="store_true", help="a few turns only, to see that everything runs")
+    parser.add_argument("--only", choices=MODULES, action="append", help="run this one (may be repeated)")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    settings = {
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "processor": platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+        "freed_memory_kept": keep_freed_memory(),
+        "quick": options.quick,
+    }
+    records: list[Record] = []
+    console = Console()
+    for name in options.only or MODULES:
+        rows = importlib.import_module(f"benchmarks.{name}").run(options.quick)
+        console.print(table(rows))
+        records += rows
+    path = save({"settings": settings, "records": records}, options.out)
+    console.print(f"[dim]{path}: {len(records)} records, one thread, fastest turn of each contender[/dim]")
+
+
+def table(rows: list[Record]) -> Table:
+    """The records of one benchmark."""
+    result = Table(title=rows[0]["benchmark"], box=None, header_style="bold", title_justify="left")
+    result.add_column("size")
+    result.add_column("contender")
+    for column in ("best µs", "median µs", "share", "speed-up"):
+        result.add_column(column, justify="right")
+    for column in ("against", "target", ""):
+        result.add_column(column)
+    for row in rows:
+        result.add_row(
+            row["size"],
+            escape(row["contender"]),
+            f"{row['best_us']:,.0f}",
+            f"{row['median_us']:,.0f}",
+            f"{row['share']:.2f}",
+            f"{row['speed_up']:.1f}×",
+            escape(row["against"]),
+            _target(row),
+            {None: "", True: "[green]met[/green]", False: "[red]not met[/red]"}[row["met"]],
+        )
+    return result
+
+
+def _target(row: Record) -> str:
+    if row["at_least"] is not None:
+        return f"≥ {row['at_least']:g}× as fast"
+    return "" if row["at_most"] is None else f"share ≤ {row['at_most']:g}"
+
+
+def save(results: dict[str, object], folder: Path) -> Path:
+    """Write ``results.json`` whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "results.json"
+    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".json", delete=False) as file:
+        json.dump(results, file, indent=2)
+    return Path(file.name).replace(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -23,7 +23,12 @@ from benchmarks.timing import keep_freed_memory
 if TYPE_CHECKING:
     from benchmarks.record import Record
 
-MODULES = ("warping", "batch_form", "label_density", "method_costs")  # files of this folder, each with run(quick) -> list of records
+MODULES = (
+    "warping",
+    "batch_form",
+    "label_density",
+    "method_costs",
+)  # files of this folder, each with run(quick) -> list of records
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -194,7 +194,9 @@ class _Mix:
 
     def pairing(self, batch: Batch) -> Tensor:
         """Partners alone."""
-        return self.method.pairs(batch, self.draws) if self.given is None else self.given.partner
+        if self.given is None:
+            return self.method.pairs(batch, self.draws)
+        return self._checked(self.given, batch).partner
 
     def needs_embeddings(self, batch: Batch) -> bool:
         """Whether embeddings of this batch will be asked for."""
@@ -203,9 +205,12 @@ class _Mix:
 
     def __call__(self, batch: Batch) -> Mixed:
         plan = self.method._plan(batch, self.draws) if self.given is None else self.given
+        return self.method.interpolation(batch, self._checked(plan, batch), self.draws)
+
+    def _checked(self, plan: Plan, batch: Batch) -> Plan:
         if len(plan) != len(batch):
             raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
-        return self.method.interpolation(batch, plan, self.draws)
+        return plan
 
 
 class Step(nn.Module):

@@ -121,11 +121,16 @@ def MITA(
 
 
 def CMixup(
-    alpha: float = 1.0, *, bandwidth: float = 1.0, per: str = "batch", partners: str = "pool"
+    alpha: float = 1.0,
+    *,
+    bandwidth: float = 1.0,
+    per: str = "batch",
+    partners: str = "pool",
+    num_classes: int | None = None,
 ) -> Method:
     """Partners with similar labels, for regression (Yao et al., 2022)."""
     return tm.Method(
-        p.LabelDensity(bandwidth, partners), c.Beta(alpha, per), i.Linear(), o.MixedTargets(), None
+        p.LabelDensity(bandwidth, partners), c.Beta(alpha, per), i.Linear(), o.MixedTargets(), num_classes
     )
 
 
@@ -178,7 +183,7 @@ def Remix(
     kappa: float = 3.0,
     threshold: float = 0.5,
     per: str = "batch",
-    counts: tuple[int, ...] | None = None,
+    counts: tuple[float, ...] | None = None,
     num_classes: int | None = None,
 ) -> Method:
     """Mixup whose labels favour the rarer class (Chou et al., 2020)."""

@@ -32,8 +32,12 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 # Names that learn classes only, and names that learn real targets only: the other kind must be refused.
-CLASSES_ONLY: set[str] = set()
-REAL_ONLY: set[str] = set()
+CLASSES_ONLY = {"rankmixup", "rankmixup-mrl", "mit-l", "mit-a", "remix"}
+REAL_ONLY = {"c-mixup"}
+# Names whose criterion must return one loss a sample.
+LOSS_A_SAMPLE = {"local-mixup"}
+# Names that take images only.
+IMAGES_ONLY = {"cutmix", "sk-cutmix"}
 # Names that do not mix at all, so that nothing depends on a generator.
 STILL = {"erm"}
 
@@ -52,13 +56,17 @@ class Case:
     def __str__(self) -> str:
         return "-".join((self.name, *(f"{k}={getattr(v, '__name__', v)}" for k, v in self.settings)))
 
-    def takes(self, targets: str) -> bool:
-        return self.name not in (CLASSES_ONLY if targets in REAL else REAL_ONLY)
+    def takes(self, targets: str, inputs: str = "images") -> bool:
+        fits = inputs == "images" or self.name not in IMAGES_ONLY
+        return fits and self.name not in (CLASSES_ONLY if targets in REAL else REAL_ONLY)
 
-    def method(self, targets: str = "indices", inputs: str = "tabular") -> Method:
+    def method(self, targets: str = "indices", inputs: str = "images") -> Method:
         classes = None if targets in REAL else CLASSES
         built = build_method(self.name, num_classes=classes, **dict(self.settings))
-        return built.fit(*data(20, inputs, targets, seed=9)[:2]) if built.pairs.pooled else built
+        if not (built.pairs.pooled or self.name == "remix"):
+            return built
+        seen = "indices" if targets in REAL and self.name in CLASSES_ONLY else targets
+        return built.fit(*data(20, inputs, seen, seed=9)[:2])
 
 
 def cases() -> list[Case]:
@@ -68,7 +76,7 @@ def cases() -> list[Case]:
 
 
 def data(
-    n: int, inputs: str = "tabular", targets: str = "indices", seed: int = 0
+    n: int, inputs: str = "images", targets: str = "indices", seed: int = 0
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Inputs, targets and embeddings of n samples."""
     generator = torch.Generator().manual_seed(seed)
@@ -99,7 +107,7 @@ class Model(nn.Module):
 
     stages = ("first", "second")
 
-    def __init__(self, inputs: str = "tabular", targets: str = "indices") -> None:
+    def __init__(self, inputs: str = "images", targets: str = "indices") -> None:
         super().__init__()
         with torch.random.fork_rng():
             torch.manual_seed(0)

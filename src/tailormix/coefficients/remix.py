@@ -38,7 +38,7 @@ class Remix:
     kappa: float = 3.0
     threshold: float = 0.5
     per: str = "batch"
-    counts: tuple[int, ...] | None = None
+    counts: tuple[float, ...] | None = None
     needs_embeddings: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -52,9 +52,10 @@ class Remix:
         """The same word with the classes of the training set counted, unless counts were given."""
         if self.counts is not None:
             return self
-        if y.is_floating_point():
-            raise ValueError("Remix counts classes: y must hold class indices, got real targets")
-        return replace(self, counts=tuple(torch.bincount(y.long().cpu()).tolist()))
+        if y.is_floating_point() and y.dim() != 2:
+            raise ValueError("Remix counts classes: y must hold class indices or soft rows, got real targets")
+        counts = y.sum(0) if y.is_floating_point() else torch.bincount(y.long())
+        return replace(self, counts=tuple(counts.tolist()))
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         if self.counts is None:
@@ -83,11 +84,11 @@ class Remix:
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _counts_on(counts: tuple[int, ...], device: torch.device) -> Tensor:
+def _counts_on(counts: tuple[float, ...], device: torch.device) -> Tensor:
     return _cached_counts(counts, device)
 
 
 @functools.cache
 @torch.inference_mode(False)  # what is kept must also serve calls outside inference mode
-def _cached_counts(counts: tuple[int, ...], device: torch.device) -> Tensor:
+def _cached_counts(counts: tuple[float, ...], device: torch.device) -> Tensor:
     return torch.tensor(counts, dtype=torch.float32, device=device)

@@ -40,6 +40,8 @@ LOSS_A_SAMPLE = {"local-mixup"}
 IMAGES_ONLY = {"cutmix", "sk-cutmix"}
 # Names that do not mix at all, so that nothing depends on a generator.
 STILL = {"erm"}
+# Names whose batch form leaves the graph by design, such as an assignment solved by scipy.
+NOT_COMPILED: set[str] = set()
 
 INPUTS = {"images": (3, 8, 8), "series": (12, 4), "tabular": (6,)}
 TARGETS = ("indices", "soft", "real", "column", "vectors")

@@ -1,0 +1,41 @@
+"""``torch.compile(fullgraph=True)`` of warp and of every batch form, in a process without any table yet."""
+
+import json
+
+import pytest
+
+from contract.cases import BATCH_FORM, NOT_COMPILED
+from helpers import run_python
+
+# The compiled call comes first: a table that were only made eagerly would break the graph here. All batch
+# forms are one graph, since inductor's compiler costs seconds each time it is called.
+CODE = """
+import json, sys, torch
+from tailormix import build_method, warp
+
+torch.set_num_threads(1)
+x, y, h = torch.rand(16, 3, 8, 8), torch.arange(16) % 3, torch.rand(16, 5)
+methods = {name: build_method(name, num_classes=3) for name in json.loads(sys.argv[1])}
+methods["direct"] = build_method("sk-mixup", num_classes=3, sampling="direct")
+
+def everything(x, y, h, u, tau):
+    batches = {name: method(x, y, h) for name, method in methods.items()}
+    return batches, warp(u, tau), warp(u, tau, "sigmoid")
+
+u, tau = torch.rand(64), torch.rand(64) * 3
+batches, inverse_beta, sigmoid = torch.compile(everything, fullgraph=True)(x, y, h, u, tau)
+for name, (mixed, soft) in batches.items():
+    assert mixed.shape == x.shape and soft.shape == (16, 3), name
+    assert mixed.isfinite().all() and torch.allclose(soft.sum(1), torch.ones(16)), name
+torch.testing.assert_close(inverse_beta, warp(u, tau, exact=True), rtol=0, atol=5e-6)
+torch.testing.assert_close(sigmoid, warp(u, tau, "sigmoid", exact=True), rtol=0, atol=5e-6)
+print(json.dumps(list(batches)))
+"""
+
+
+@pytest.mark.timeout(280)
+def test_compile_first_in_a_fresh_process() -> None:
+    names = [case.name for case in BATCH_FORM if not case.settings and case.name not in NOT_COMPILED]
+    printed = run_python(CODE, [json.dumps(names)])
+    assert json.loads(printed) == [*names, "direct"]
+    assert "sk-mixup" in names

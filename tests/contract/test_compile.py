@@ -15,7 +15,7 @@ from tailormix import build_method, warp
 
 torch.set_num_threads(1)
 x, y, h = torch.rand(16, 3, 8, 8), torch.arange(16) % 3, torch.rand(16, 5)
-methods = {name: build_method(name, num_classes=3) for name in json.loads(sys.argv[1])}
+methods = {name: build_method(name, num_classes=3).fit(x, y) for name in json.loads(sys.argv[1])}
 methods["direct"] = build_method("sk-mixup", num_classes=3, sampling="direct")
 
 def everything(x, y, h, u, tau):

@@ -16,7 +16,7 @@ def test_linear_by_hand() -> None:
     mixed = Linear()(Batch(X, torch.tensor([0, 1])), PLAN, DRAWS)
     assert mixed.x.tolist() == [[2.0], [4.0]]
     assert mixed.plan is PLAN
-    assert mixed.layer is None
+    assert mixed.place is None
     assert X.tolist() == [[0.0], [8.0]]
 
 

@@ -43,7 +43,7 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
         tau: values in [0, ∞].
         kind: which family of warps.
         exact: evaluate with scipy on the CPU (which synchronises with the device) instead of by table. The
-            table needs torch alone, and its points lie on the graph of ω_τ up to 1.7e-6.
+            table needs torch alone, and its points lie on the graph of ω_τ up to 2e-6.
 
     Returns:
         A tensor of the broadcast shape, with the dtype and device of ``lam``.

@@ -45,7 +45,7 @@ class Beta:
 
 
 def sample(alpha: float, count: int, draws: Draws) -> Tensor:
-    """``count`` draws from Beta(α, α), by warping uniforms (Proposition 3.1)."""
+    """``count`` draws from Beta(α, α), by warping uniforms (Proposition 3.3)."""
     if alpha == 0:
         return torch.ones(count, device=draws.device)
     u = draws.uniform(count)

@@ -67,10 +67,10 @@ class Plan:
         tensor([[0.7500, 0.0000, 0.2500],
                 [0.0000, 0.0000, 1.0000]])
         """
-        lam = self.lam[:, None]
         others = take(y if partners is None else partners, self.partner)
-        rows = lam.new_zeros(y.shape[0], num_classes)
-        return rows.scatter_add_(1, y.long()[:, None], lam).scatter_add_(1, others.long()[:, None], 1 - lam)
+        classes = torch.stack((y, others), dim=1).long()
+        shares = torch.stack((self.lam, 1 - self.lam), dim=1)
+        return shares.new_zeros(y.shape[0], num_classes).scatter_add_(1, classes, shares)
 
 
 def mix(a: Tensor, others: Tensor, lam: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ def bin_index(confidence: torch.Tensor, n_bins: int) -> torch.Tensor:
     >>> bin_index(torch.tensor([0.0, 0.25, 1.0]), 4)
     tensor([0, 1, 3])
     """
-    return torch.bucketize(confidence, edges(n_bins, confidence), right=True)
+    return torch.bucketize(confidence.contiguous(), edges(n_bins, confidence), right=True)
 
 
 def bin_sums(confidence: torch.Tensor, event: torch.Tensor, n_bins: int) -> torch.Tensor:
@@ -38,8 +38,9 @@ def bin_sums(confidence: torch.Tensor, event: torch.Tensor, n_bins: int) -> torc
     >>> bin_sums(torch.tensor([0.1, 0.9, 1.0]), torch.tensor([0.0, 1.0, 1.0]), 2).tolist()
     [[1.0, 0.10000000149011612, 0.0], [2.0, 1.899999976158142, 2.0]]
     """
+    index = bin_index(confidence, n_bins)
     rows = torch.stack([torch.ones_like(confidence), confidence, event], dim=1).double()
-    return rows.new_zeros(n_bins, 3).index_add_(0, bin_index(confidence, n_bins), rows)
+    return rows.new_zeros(n_bins, 3).index_add_(0, index, rows)
 
 
 def shares_and_gaps(sums: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -89,17 +89,21 @@ def test_bounds_and_methods() -> None:
         interval_from(0.1, drawn, method="magic")
 
 
-def test_very_many_points_are_resampled_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 3000 points in 2000 groups the interval stays close to that of single points."""
-    from tailormix.metrics import reweighting
+@pytest.mark.parametrize("name", [name for name, info in METRICS.items() if info.task == "classification"])
+def test_very_many_points_are_resampled_in_groups(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """6000 points in 2000 groups: the interval stays close to that of single points."""
+    from tailormix.metrics import groups, reweighting, weighted_classification
 
-    logits, targets = classifier(3000)
-    single = metrics.interval("classwise_ece", logits, targets, from_logits=True, resamples=300)
+    logits, targets = classifier(6000)
+    single = metrics.interval(name, logits, targets, from_logits=True, resamples=400)
+    monkeypatch.setattr(groups, "MOST_UNITS", 2000)
     monkeypatch.setattr(reweighting, "GROUP_VALUES", 1)
-    assert weighted_metric("classwise_ece", (logits, targets), from_logits=True).units == 2000
-    grouped = metrics.interval("classwise_ece", logits, targets, from_logits=True, resamples=300)
+    monkeypatch.setattr(weighted_classification, "MOST_LEVELS", 1000)
+    assert weighted_metric(name, (logits, targets), from_logits=True).units == 2000
+    grouped = metrics.interval(name, logits, targets, from_logits=True, resamples=400)
     assert grouped.value == single.value
     assert grouped.high - grouped.low == pytest.approx(single.high - single.low, rel=0.3)
+    assert grouped.high == pytest.approx(single.high, abs=(single.high - single.low) / 3)
 
 
 @pytest.mark.parametrize("name", METRICS)

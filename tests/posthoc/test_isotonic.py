@@ -45,7 +45,7 @@ def test_improves_calibration_of_new_points() -> None:
 
 
 def test_a_row_of_zeros_becomes_uniform() -> None:
-    """Class 2 never happens; classes 0 and 1 did not happen at their smallest probability: all maps give 0."""
+    """Class 2 never happens; classes 0 and 1 not at their smallest probability: all maps give 0."""
     logits = torch.tensor([[9.0, 0, 0], [0, 9.0, 0], [3.0, 0, 3.0]])
     fitted = IsotonicCalibration().fit(logits, torch.tensor([0, 1, 1]))
     found = fitted.transform(torch.tensor([[0.0, 0.0, 20.0]]))

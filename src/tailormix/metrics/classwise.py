@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from tailormix import checks
 from tailormix.metrics.bins import bin_index, edges
+
+if TYPE_CHECKING:
+    from tailormix.metrics.groups import Groups
 
 _EIGHT = np.arange(8)
 
@@ -22,15 +26,13 @@ _EIGHT = np.arange(8)
 class ClasswiseTable:
     """Collect, chunk by chunk, what class-wise calibration needs of n predictions over C classes.
 
-    ``groups`` (n,), where given, assigns each sample to one of ``num_groups`` and keeps column sums for
-    each of them (num_groups, C); without it there is one group. They are the units that the bootstrap
-    draws.
+    Column sums are kept for each of the ``groups`` that the bootstrap draws, (units, C); without groups
+    there is one for all.
     """
 
     num_classes: int
     n_bins: int
-    groups: torch.Tensor | None = None
-    num_groups: int = 1
+    groups: Groups | None = None
     rows_seen: int = 0
     place: list[torch.Tensor] = field(default_factory=list)
     value: list[torch.Tensor] = field(default_factory=list)
@@ -52,11 +54,12 @@ class ClasswiseTable:
 
     def _add_totals(self, probabilities: torch.Tensor) -> None:
         if self.totals is None:
-            self.totals = probabilities.new_zeros(self.num_groups, self.num_classes, dtype=torch.float64)
+            units = 1 if self.groups is None else self.groups.units
+            self.totals = probabilities.new_zeros(units, self.num_classes, dtype=torch.float64)
         if self.groups is None:
             self.totals[0] += probabilities.sum(0)
         else:
-            rows = self.groups[self.rows_seen : self.rows_seen + len(probabilities)]
+            rows = self.groups.index[self.rows_seen : self.rows_seen + len(probabilities)]
             self.totals.index_add_(0, rows, probabilities.double())
 
     def entries(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -11,11 +11,13 @@ from tailormix.metrics.as_published import two_row_reading
 from tailormix.metrics.catalogue import METRICS
 from tailormix.metrics.classwise import ClasswiseTable
 from tailormix.metrics.gaussian import coverage_parts, gaussian_parts
+from tailormix.metrics.groups import MOST_UNITS, resampling_groups
 from tailormix.metrics.inputs import classified
 from tailormix.metrics.point_errors import absolute_parts, relative_parts, squared_parts
 from tailormix.metrics.regressed import Regressed, regressed
 from tailormix.metrics.rows import join, read
 from tailormix.metrics.variance_calibration import ence_error, spread_index, spread_values, uce_error
+from tailormix.metrics.weighted_classification import weighted_classification
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from tailormix.metrics.inputs import Array
     from tailormix.metrics.weighted import Weighted
 
-GROUP_VALUES = 2**23  # 64 MB of column sums at most: beyond it, class-wise ECE resamples groups of points
+GROUP_VALUES = 2**23
 
 
 def weighted_metric(metric: str, arrays: tuple[Array, ...], *, seed: int = 0, **options: Any) -> Weighted:
@@ -52,24 +54,19 @@ def _classification(
     kinds = {name: options[name] for name in ("n_bins", "norm") if name in options}
     inputs = {name: options[name] for name in ("from_logits", "binary") if name in options}
     given = [classified(*arrays, **inputs) for arrays in models]
+    n, classes, copies = len(given[0]), given[0].num_classes, len(given)
     table = None
     if metric == "classwise_ece":
-        table = new_table(
-            len(given[0]), given[0].num_classes, kinds.get("n_bins", 15), seed, copies=len(given)
-        )
-    tables = [] if table is None else [table]
-    rows = join([read(one, tables=tables)[0] for one in given])
-    return weighted.classification(rows, table=table, positive=given[0].positive, **kinds)[metric]
+        table = grouped_table(n, classes, kinds.get("n_bins", 15), seed=seed, copies=copies)
+    rows = join([read(one, tables=[] if table is None else [table])[0] for one in given])
+    groups = resampling_groups(n, seed=seed, copies=copies)
+    return weighted_classification(rows, groups, table=table, positive=given[0].positive, **kinds)[metric]
 
 
-def new_table(n: int, classes: int, n_bins: int, seed: int, copies: int = 1) -> ClasswiseTable:
-    """Return an empty class-wise table over the points or, for very many, over random groups of them."""
-    units = min(n, max(2000, GROUP_VALUES // classes))
-    groups = torch.arange(n)
-    if units < n:
-        groups = torch.randperm(n, generator=torch.Generator().manual_seed(seed)) % units
-    every = torch.cat([groups + copy * units for copy in range(copies)])
-    return ClasswiseTable(classes, n_bins, groups=every, num_groups=copies * units)
+def grouped_table(n: int, classes: int, n_bins: int, *, seed: int, copies: int = 1) -> ClasswiseTable:
+    """Return an empty class-wise table whose groups keep at most 64 MB of column sums."""
+    most = max(2000, min(MOST_UNITS, GROUP_VALUES // classes))
+    return ClasswiseTable(classes, n_bins, resampling_groups(n, most=most, seed=seed, copies=copies))
 
 
 def _joined(metric: str, models: Sequence[tuple[Array, ...]]) -> Regressed:
@@ -103,5 +100,7 @@ def regression(
     index = spread_index(given, n_bins, bin_by or {"uce": "variance", "ence": "std"}[name])
     outputs = index.shape[1]
     cells = index + n_bins * torch.arange(outputs)
-    sums = weighted.cell_sums(cells, spread_values(given), outputs * n_bins)
+    sums = weighted.cell_sums(
+        cells, spread_values(given), outputs * n_bins, resampling_groups(len(given), most=len(given))
+    )
     return weighted.Weighted(len(given), lambda w: finish(sums(w).view(len(w), outputs, n_bins, 3)))

@@ -87,7 +87,9 @@ def interval_from(
     """[2v − q_high, 2v − q_low] (basic) or [q_low, q_high] (percentile), cut to ``bounds``.
 
     A resample is noisier than the sample, so binned errors of resamples lie above ``value``. The basic
-    interval reflects them and so corrects the shift; for plain means the two agree.
+    interval reflects them, which corrects the shift, and is widened to hold ``value``; for plain means the
+    two agree. Near 0, where a calibrated model sits, neither can be exact: ``debiased_ece`` is the better
+    guide.
 
     >>> interval_from(0.5, torch.tensor([0.4, 0.5, 0.7]), confidence=0.999).low
     0.3...
@@ -100,7 +102,7 @@ def interval_from(
         return Interval(value, math.nan, math.nan, confidence)
     low, high = np.quantile(drawn.numpy(), [(1 - confidence) / 2, (1 + confidence) / 2])
     if method == "basic":
-        low, high = 2 * value - high, 2 * value - low
+        low, high = min(2 * value - high, value), max(2 * value - low, value)
     low, high = (float(np.clip(edge, *bounds)) for edge in (low, high))
     return Interval(value, low, high, confidence)
 

@@ -80,7 +80,7 @@ def test_interval_is_repeatable_and_widens_with_confidence() -> None:
 def test_bounds_and_methods() -> None:
     drawn = torch.linspace(0.1, 0.5, 101)
     basic = interval_from(0.1, drawn, bounds=(0, 1))
-    assert (basic.low, basic.high) == pytest.approx((0.0, 0.09))
+    assert (basic.low, basic.high) == pytest.approx((0.0, 0.1))
     percentile = interval_from(0.1, drawn, method="percentile")
     assert (percentile.low, percentile.high) == pytest.approx((0.11, 0.49))
     with pytest.raises(ValueError, match="confidence must lie in"):

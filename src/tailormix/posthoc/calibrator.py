@@ -57,6 +57,8 @@ class LogitCalibrator(ABC, Generic[Record]):
         given = logits if isinstance(logits, Predictions) else _wrapped(logits, targets)
         if given.logits is None:
             raise ValueError(f"{type(self).__name__} is fitted on logits, got probabilities or a regression")
+        if given.logits.ndim == 1:
+            raise ValueError("logits must have shape (n, classes) to be calibrated, got (n,): stack 0 and z")
         provenance = allow_fit(given, imitate)
         self._fitted = self._fit(classified(given.logits, given.targets, from_logits=True))
         self._provenance = provenance

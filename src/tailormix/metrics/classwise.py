@@ -19,6 +19,8 @@ from tailormix.metrics.bins import bin_index, edges
 if TYPE_CHECKING:
     from tailormix.metrics.groups import Groups
 
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 _EIGHT = np.arange(8)
 
 
@@ -44,10 +46,10 @@ class ClasswiseTable:
 
     def add(self, probabilities: torch.Tensor, targets: torch.Tensor) -> None:
         """Take in a chunk (r, C) of probabilities and its targets (r,)."""
-        flat = probabilities.reshape(-1)
-        place = large_entries(flat, _second_bin(self.n_bins, probabilities.dtype))
-        self.value.append(flat[place])
-        self.place.append(place + self.rows_seen * self.num_classes)
+        place, value = large_entries(probabilities, _second_bin(self.n_bins, probabilities.dtype))
+        place += self.rows_seen * self.num_classes
+        self.place.append(place)
+        self.value.append(value)
         self.targets.append(targets)
         self._add_totals(probabilities)
         self.rows_seen += len(targets)
@@ -57,7 +59,7 @@ class ClasswiseTable:
             units = 1 if self.groups is None else self.groups.units
             self.totals = probabilities.new_zeros(units, self.num_classes, dtype=torch.float64)
         if self.groups is None:
-            self.totals[0] += probabilities.sum(0)
+            self.totals[0] += column_sums(probabilities)
         else:
             rows = self.groups.index[self.rows_seen : self.rows_seen + len(probabilities)]
             self.totals.index_add_(0, rows, probabilities.double())
@@ -83,29 +85,43 @@ class ClasswiseTable:
         return table
 
 
+def column_sums(values: torch.Tensor) -> torch.Tensor:
+    """Return Σ over the rows; on a CPU as a product with ones, which is the fastest way down the columns.
+
+    >>> column_sums(torch.ones(3, 2))
+    tensor([3., 3.])
+    """
+    if values.device.type != "cpu":
+        return values.sum(0)
+    array = values.numpy()
+    return torch.from_numpy(np.ones(len(array), array.dtype) @ array)
+
+
 @functools.cache
 def _second_bin(n_bins: int, dtype: torch.dtype) -> float:
     """Where the second bin starts; with one bin nothing leaves the first."""
     return float(edges(n_bins, torch.empty(0, dtype=dtype))[0]) if n_bins > 1 else 2.0
 
 
-def large_entries(values: torch.Tensor, threshold: float) -> torch.Tensor:
-    """Return where flat ``values`` are ≥ ``threshold``.
+def large_entries(values: torch.Tensor, threshold: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return where flattened ``values`` are ≥ ``threshold``, and those values.
 
-    >>> large_entries(torch.tensor([0.1, 0.9, 0.6, 0.4]), 0.5)
-    tensor([1, 2])
+    >>> large_entries(torch.tensor([[0.1, 0.9], [0.6, 0.4]]), 0.5)
+    (tensor([1, 2]), tensor([0.9000, 0.6000]))
     """
     if values.device.type != "cpu":
-        return torch.nonzero(values >= threshold)[:, 0]
-    array = values.numpy()
-    return torch.from_numpy(_flat_nonzero(array >= array.dtype.type(threshold)))
+        flat = values.reshape(-1)
+        place = torch.nonzero(flat >= threshold)[:, 0]
+        return place, flat[place]
+    array = values.numpy().reshape(-1)
+    found = _flat_nonzero(array >= array.dtype.type(threshold))
+    return torch.from_numpy(found), torch.from_numpy(array.take(found))
 
 
-def _flat_nonzero(
-    mask: np.ndarray[tuple[int], np.dtype[np.bool_]],
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _flat_nonzero(mask: Mask) -> Places:
     """Where ``mask`` holds; eight entries at a time, since nearly all are false."""
-    whole = len(mask) // 8 * 8
-    words = np.flatnonzero(mask[:whole].view(np.uint64))
-    near = (words[:, None] * 8 + _EIGHT).reshape(-1)
-    return np.concatenate([near[mask[near]], whole + np.flatnonzero(mask[whole:])])
+    if len(mask) % 8:
+        return np.flatnonzero(mask)
+    words = np.flatnonzero(mask.view(np.uint64) != 0)
+    near = np.add.outer(words * 8, _EIGHT).reshape(-1)
+    return near.compress(mask.take(near))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = "torch.Tensor | npt.NDArray[np.generic]"
 
 BINARY = ("positive", "top-label")
-CHUNK_VALUES = 2**18  # one megabyte of float32: a chunk and its softmax stay in the cache
+CHUNK_VALUES = 2**19  # two megabytes of float32: a chunk and its softmax stay in the cache
 
 
 @dataclass(frozen=True, eq=False)

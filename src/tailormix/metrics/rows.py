@@ -10,7 +10,6 @@ their p_y clamped at the smallest normal number of their type (1.2e-38 in float3
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -94,25 +93,27 @@ def _look(
 ) -> Raw:
     """Take from a chunk only what needs its columns; the arithmetic on (n,) follows once, at the end."""
     best = argmax(logits)
-    columns = torch.stack([best, targets], dim=1)
+    judged = torch.ones_like(best) if given.positive else best
+    columns = torch.stack([best, targets, judged], dim=1)
     chosen = probabilities.gather(1, columns)
-    _check(given, probabilities, chosen[:, 0], start)
+    if not given.from_logits:
+        _check_probabilities(given, probabilities, chosen[:, 0], start)
     length = torch.linalg.vector_norm(probabilities, dim=1)
     return best, chosen, logits.gather(1, columns) if given.from_logits else chosen, length
 
 
 def _finish(given: Classified, parts: Sequence[Raw]) -> Rows:
     best, chosen, scores, length = (torch.cat(column) for column in zip(*parts, strict=True))
-    confidence, likelihood = chosen.unbind(1)
+    top, likelihood, confidence = chosen.unbind(1)
     if given.from_logits:
-        nll = scores[:, 0] - scores[:, 1] - confidence.log()
+        _check_softmax(top)
+        nll = scores[:, 0] - scores[:, 1] - top.log()
     else:
         nll = -likelihood.clamp_min(torch.finfo(likelihood.dtype).tiny).log()
-    hit = (best == given.targets).to(confidence.dtype)
+    hit = (best == given.targets).to(top.dtype)
     event, brier = hit, length.square() - 2 * likelihood + 1
-    if given.positive:  # p_1 is the confidence where class 1 is the best, else 1 − p_0
-        event = given.targets.to(confidence.dtype)
-        confidence = torch.where(best == 1, confidence, 1 - confidence)
+    if given.positive:
+        event = given.targets.to(top.dtype)
         brier = (confidence - event).square()
     return Rows(confidence.clamp(0, 1), event, hit, nll.clamp_min(0), brier.clamp_min(0))
 
@@ -124,13 +125,10 @@ def argmax(chunk: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(np.asarray(chunk.numpy().argmax(1)))
 
 
-def _check(given: Classified, probabilities: torch.Tensor, confidence: torch.Tensor, start: int) -> None:
-    if not checks.readable(probabilities):
-        return
-    if not given.from_logits:
-        _check_probabilities(given, probabilities, confidence, start)
-    elif not math.isfinite(float(confidence.sum())):
-        row = start + int(confidence.isfinite().logical_not().nonzero()[0])
+def _check_softmax(top: torch.Tensor) -> None:
+    """Raise where the largest probability is no number: NaN or +inf among the logits, or nothing but -inf."""
+    if checks.readable(top) and not bool(top.isfinite().all()):
+        row = int(top.isfinite().logical_not().nonzero()[0])
         raise ValueError(
             f"logits must not hold NaN or +inf, and a row not only -inf; row {row} of predictions does"
         )

@@ -24,6 +24,28 @@ Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 _EIGHT = np.arange(8)
 
 
+class Growing:
+    """A one-dimensional tensor that grows by doubling: few allocations, whatever number of pieces comes."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self.store, self.size = torch.empty(0, dtype=dtype), 0
+
+    def append(self, values: torch.Tensor) -> None:
+        """Add values at the end."""
+        size = self.size + len(values)
+        if size > len(self.store):
+            new = torch.empty(max(1024, 2 * size), dtype=self.store.dtype, device=values.device)
+            new[: self.size] = self.values
+            self.store = new
+        self.store[self.size : size] = values
+        self.size = size
+
+    @property
+    def values(self) -> torch.Tensor:
+        """Everything added so far."""
+        return self.store[: self.size]
+
+
 @dataclass(eq=False)
 class ClasswiseTable:
     """Collect, chunk by chunk, what class-wise calibration needs of n predictions over C classes.
@@ -36,10 +58,11 @@ class ClasswiseTable:
     n_bins: int
     groups: Groups | None = None
     rows_seen: int = 0
-    place: list[torch.Tensor] = field(default_factory=list)
-    value: list[torch.Tensor] = field(default_factory=list)
-    targets: list[torch.Tensor] = field(default_factory=list)
+    place: Growing = field(default_factory=lambda: Growing(torch.long))
+    value: Growing = field(default_factory=lambda: Growing(torch.float64))
+    targets: Growing = field(default_factory=lambda: Growing(torch.long))
     totals: torch.Tensor | None = None
+    dtype: torch.dtype = torch.float32
 
     def __post_init__(self) -> None:
         checks.integer("n_bins", self.n_bins, at_least=1)
@@ -49,8 +72,9 @@ class ClasswiseTable:
         place, value = large_entries(probabilities, _second_bin(self.n_bins, probabilities.dtype))
         place += self.rows_seen * self.num_classes
         self.place.append(place)
-        self.value.append(value)
+        self.value.append(value)  # float64 holds float32 exactly, so bins can still be found in the old type
         self.targets.append(targets)
+        self.dtype = probabilities.dtype
         self._add_totals(probabilities)
         self.rows_seen += len(targets)
 
@@ -66,11 +90,11 @@ class ClasswiseTable:
 
     def entries(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return (sample, class · B + bin, probability, event) of every probability beyond the first bin."""
-        place, value = torch.cat(self.place), torch.cat(self.value)
+        place, value = self.place.values, self.value.values
         row = place // self.num_classes
         label = place - row * self.num_classes
-        event = (torch.cat(self.targets)[row] == label).double()
-        return row, label * self.n_bins + bin_index(value, self.n_bins), value.double(), event
+        event = (self.targets.values[row] == label).double()
+        return row, label * self.n_bins + bin_index(value.to(self.dtype), self.n_bins), value, event
 
     def sums(self) -> torch.Tensor:
         """Return (C, B, 3) sums of (1, probability, event)."""
@@ -79,7 +103,7 @@ class ClasswiseTable:
         table = self.totals.new_zeros(self.num_classes * self.n_bins, 3)
         table.index_add_(0, cell, torch.stack([torch.ones_like(value), value, event], dim=1))
         table = table.view(self.num_classes, self.n_bins, 3)
-        count = torch.bincount(torch.cat(self.targets), minlength=self.num_classes).to(table)
+        count = torch.bincount(self.targets.values, minlength=self.num_classes).to(table)
         every = torch.stack([torch.full_like(count, self.rows_seen), self.totals.sum(0), count], dim=1)
         table[:, 0] = every - table[:, 1:].sum(1)
         return table

@@ -18,12 +18,12 @@ import numpy as np
 import torch
 
 from tailormix import checks
+from tailormix.metrics.inputs import as_float
 
 if TYPE_CHECKING:
     from tailormix.metrics.classwise import ClasswiseTable
     from tailormix.metrics.inputs import Classified
 
-Raw = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 View = Callable[[torch.Tensor], torch.Tensor]
 TOLERANCE = {"float16": 1e-2, "bfloat16": 3e-2}  # what rounding does to the sum of a row; else 1e-3
 
@@ -69,17 +69,17 @@ def read(
     ``tables``, one a view, collect the class-wise sums on the way; ``progress`` is told how many rows are
     done.
     """
-    found: list[list[Raw]] = [[] for _ in views]
+    found = [_Raw(given) for _ in views]
     for start, piece, targets in given.chunks():
         for number, view in enumerate(views):
             logits = view(piece)
             probabilities = logits.softmax(1) if given.from_logits else logits
-            found[number].append(_look(given, logits, probabilities, targets, start))
+            found[number].look(logits, probabilities, targets, start)
             if tables:
                 tables[number].add(probabilities, targets)
         if progress is not None:
             progress(start + len(piece))
-    return [_finish(given, parts) for parts in found]
+    return [raw.finish() for raw in found]
 
 
 def join(parts: Sequence[Rows]) -> Rows:
@@ -88,34 +88,49 @@ def join(parts: Sequence[Rows]) -> Rows:
     return Rows(**{name: torch.cat([getattr(part, name) for part in parts]) for name in names})
 
 
-def _look(
-    given: Classified, logits: torch.Tensor, probabilities: torch.Tensor, targets: torch.Tensor, start: int
-) -> Raw:
-    """Take from a chunk only what needs its columns; the arithmetic on (n,) follows once, at the end."""
-    best = argmax(logits)
-    judged = torch.ones_like(best) if given.positive else best
-    columns = torch.stack([best, targets, judged], dim=1)
-    chosen = probabilities.gather(1, columns)
-    if not given.from_logits:
-        _check_probabilities(given, probabilities, chosen[:, 0], start)
-    length = torch.linalg.vector_norm(probabilities, dim=1)
-    return best, chosen, logits.gather(1, columns) if given.from_logits else chosen, length
+class _Raw:
+    """What needs the columns of each row, in arrays made once; the arithmetic on (n,) follows at the end.
 
+    Small pieces kept from every chunk would instead fragment the memory: gigabytes for a million rows.
+    """
 
-def _finish(given: Classified, parts: Sequence[Raw]) -> Rows:
-    best, chosen, scores, length = (torch.cat(column) for column in zip(*parts, strict=True))
-    top, likelihood, confidence = chosen.unbind(1)
-    if given.from_logits:
-        _check_softmax(top)
-        nll = scores[:, 0] - scores[:, 1] - top.log()
-    else:
-        nll = -likelihood.clamp_min(torch.finfo(likelihood.dtype).tiny).log()
-    hit = (best == given.targets).to(top.dtype)
-    event, brier = hit, length.square() - 2 * likelihood + 1
-    if given.positive:
-        event = given.targets.to(top.dtype)
-        brier = (confidence - event).square()
-    return Rows(confidence.clamp(0, 1), event, hit, nll.clamp_min(0), brier.clamp_min(0))
+    def __init__(self, given: Classified) -> None:
+        self.given = given
+        n, first = len(given), as_float("predictions", given.predictions[:0])
+        self.best = torch.empty(n, dtype=torch.long, device=first.device)
+        self.chosen, self.scores = first.new_empty(n, 3), first.new_empty(n, 3)
+        self.length = first.new_empty(n)
+
+    def look(
+        self, logits: torch.Tensor, probabilities: torch.Tensor, targets: torch.Tensor, start: int
+    ) -> None:
+        """Take in a chunk whose first row is ``start``."""
+        part = slice(start, start + len(targets))
+        best = argmax(logits)
+        judged = torch.ones_like(best) if self.given.positive else best
+        columns = torch.stack([best, targets, judged], dim=1)
+        self.best[part] = best
+        self.chosen[part] = probabilities.gather(1, columns)
+        self.length[part] = torch.linalg.vector_norm(probabilities, dim=1)
+        if self.given.from_logits:
+            self.scores[part] = logits.gather(1, columns)
+        else:
+            _check_probabilities(self.given, probabilities, self.chosen[part, 0], start)
+
+    def finish(self) -> Rows:
+        """Return the statistics of all rows."""
+        top, likelihood, confidence = self.chosen.unbind(1)
+        if self.given.from_logits:
+            _check_softmax(top)
+            nll = self.scores[:, 0] - self.scores[:, 1] - top.log()
+        else:
+            nll = -likelihood.clamp_min(torch.finfo(likelihood.dtype).tiny).log()
+        hit = (self.best == self.given.targets).to(top.dtype)
+        event, brier = hit, self.length.square() - 2 * likelihood + 1
+        if self.given.positive:
+            event = self.given.targets.to(top.dtype)
+            brier = (confidence - event).square()
+        return Rows(confidence.clamp(0, 1), event, hit, nll.clamp_min(0), brier.clamp_min(0))
 
 
 def argmax(chunk: torch.Tensor) -> torch.Tensor:

@@ -94,7 +94,7 @@ def weighted_classwise(table: ClasswiseTable, norm: str, positive: bool) -> Weig
     bins, classes, groups, totals = table.n_bins, table.num_classes, table.groups, table.totals
     assert groups is not None
     beyond = _entries(table, groups)
-    targets = torch.cat(table.targets)
+    targets = table.targets.values
     ones = torch.ones(len(targets), 1, dtype=torch.float64)
     happened = sparse(groups.index, targets, ones, (groups.units, classes))
     size = groups.sums(ones)[:, 0]

@@ -8,12 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from tailormix.commands.data import app as data_app
+from tailormix.commands.evaluate import evaluate
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=True, help="Train models whose confidence can be trusted."
 )
 
 app.add_typer(data_app, name="data")
+app.command()(evaluate)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 

@@ -1,1 +1,1 @@
-"""The commands of ``tailormix``, one file a family."""
+"""The commands of the command line, one file each."""

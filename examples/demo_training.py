@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
 
 import tailormix
-from demo_metrics import accuracy, ece, nll  # tailormix.metrics has the same three
+from tailormix.metrics import accuracy, ece, nll
 from tailormix.reports.boundary import confidence_grid, extent_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def class_probabilities(model: nn.Module, points: Array) -> Tensor:
 def scores(probabilities: Tensor, targets: Tensor) -> dict[str, float]:
     """What the table shows."""
     metrics = {"accuracy": accuracy, "ece": ece, "nll": nll}
-    return {name: float(metric(probabilities, targets)) for name, metric in metrics.items()}
+    return {name: metric(probabilities, targets) for name, metric in metrics.items()}
 
 
 def reliability(probabilities: Tensor, targets: Tensor, bins: int = 10) -> list[tuple[float, float, float]]:

@@ -94,6 +94,20 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     return torch.exp((1 - distance) * slope) * tau_max
 
 
+def all_distances(points: Tensor) -> Tensor:
+    """‖z_i - z_j‖ of shape (n, n): symmetric to the last bit, with zeros on the diagonal; points are (n, d).
+
+    >>> all_distances(torch.tensor([[120.0], [123.0]]))
+    tensor([[0., 3.],
+            [3., 0.]])
+    """
+    # Around the origin, since cdist's ‖a‖² + ‖b‖² - 2ab loses the differences of points far from it; and it
+    # may round the two sides of the diagonal differently.
+    centred = points - points.mean(0)
+    distance = torch.cdist(centred, centred).fill_diagonal_(0)
+    return torch.maximum(distance, distance.T)
+
+
 def rows_of(z: Tensor) -> Tensor:
     """(n, ...) → (n, d), detached, in a precision that holds distances."""
     z = z.detach().reshape(z.shape[0], -1)

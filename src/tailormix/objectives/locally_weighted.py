@@ -9,7 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.objectives.reduction import num_classes_of, reduce
-from tailormix.similarity import euclidean, rows_of
+from tailormix.similarity import all_distances, euclidean, rows_of
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -71,8 +71,7 @@ def nearest(batch: Batch, partner: Tensor, k: int) -> Tensor:
     """Whether fewer than k others in the batch are nearer to i than its partner is, (n,)."""
     if batch.pool is not None:
         raise ValueError("weighting='nearest' looks within the batch: it takes no partners from the pool")
-    points = rows_of(batch.x)
-    distance = torch.cdist(points, points).fill_diagonal_(torch.inf)
+    distance = all_distances(rows_of(batch.x)).fill_diagonal_(torch.inf)
     mine = distance.gather(1, partner[:, None])
     itself = partner == torch.arange(len(batch), device=partner.device)
     return ((distance < mine).sum(1) < k) | itself

@@ -9,7 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.batch import SPACES, Batch, Space
-from tailormix.similarity import rows_of
+from tailormix.similarity import all_distances, rows_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,9 +50,8 @@ class DistanceQuantile:
         return None if self.space is None else self.space == "embedding"
 
     def __call__(self, batch: Batch, draws: Draws) -> Tensor:
-        points = rows_of(batch.features(self.space))
         n = len(batch)
-        distance = torch.cdist(points, points).fill_diagonal_(0)
+        distance = all_distances(rows_of(batch.features(self.space)))
         threshold = symmetric_quantile(distance, self.q)
         admissible = distance <= threshold if self.side == "lower" else distance > threshold
         admissible.fill_diagonal_(True)

@@ -11,7 +11,6 @@ import torch
 from tailormix.embeddings import rewrite_output, unwrap
 from tailormix.objectives.grouped_norm import normalised_apart
 from tailormix.objectives.reduction import as_tensor, num_classes_of, only_classes, reduce
-from tailormix.plan import mix as blend
 from tailormix.plan import take
 from tailormix.words import SeparatedCoefficients
 
@@ -53,9 +52,9 @@ class DecoupledLogits:
         law = _separated(mix, batch)
         lam = law.pair(mix.draws)
         partner = mix.pairing(batch)
-        others = batch.partner_inputs(partner)
-        streams = [model(blend(batch.x, others.clone(), value.expand(len(batch)))) for value in lam]
-        return _halves(decouple(streams[0], streams[1], lam), partner, batch, criterion)
+        mixtures = mix_twice(batch.x, batch.partner_inputs(partner), lam)
+        first, second = (as_tensor(model(x)) for x in mixtures)
+        return _halves(decouple(first, second, lam), partner, batch, criterion)
 
 
 @dataclass(frozen=True)

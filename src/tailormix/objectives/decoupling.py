@@ -110,6 +110,8 @@ class _Stream:
 
 def _separated(mix: Mix, batch: Batch) -> SeparatedCoefficients:
     only_classes("MIT", batch)
+    if batch.pool is not None:
+        raise ValueError("MIT tells both samples of a pair apart: it takes no partners from the pool")
     if not isinstance(mix.coefficients, SeparatedCoefficients):
         raise TypeError(
             f"MIT needs pairs of coefficients, got {type(mix.coefficients).__name__}: use SeparatedBetas"

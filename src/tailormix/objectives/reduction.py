@@ -86,11 +86,8 @@ def default_criterion(batch: Batch) -> Criterion:
 
 def clean_losses(criterion: Criterion, predictions: Tensor, batch: Batch) -> Tensor:
     """The criterion on the batch as it came, with the samples' ids where it asks for them (CRL)."""
-    if not needs_ids(criterion):
-        return criterion(predictions, batch.y)
-    if batch.ids is None:
-        raise ValueError(f"{type(criterion).__name__} needs ids= (the samples' numbers in the training set)")
-    return criterion(predictions, batch.y, batch.ids)
+    more = (batch.ids,) if needs_ids(criterion) else ()
+    return criterion(predictions, batch.y, *more)
 
 
 def only_classes(name: str, batch: Batch) -> None:
@@ -99,6 +96,20 @@ def only_classes(name: str, batch: Batch) -> None:
         raise ValueError(
             f"{name} is defined for classification, got real targets of shape {tuple(batch.y.shape)}"
         )
+
+
+def check_history(criterion: Criterion, objective: object, batch: Batch) -> None:
+    """Refuse a criterion with a history where there is nothing to remember, before anything is run."""
+    if not needs_ids(criterion):
+        return
+    name = type(criterion).__name__
+    if not getattr(objective, "keeps_clean_labels", False):
+        raise ValueError(
+            f"{name} follows which clean samples are classified right; "
+            f"{type(objective).__name__} has no clean labels: use it with erm or rankmixup"
+        )
+    if batch.ids is None:
+        raise ValueError(f"{name} needs ids= (the samples' numbers in the training set)")
 
 
 def needs_ids(criterion: Criterion) -> bool:

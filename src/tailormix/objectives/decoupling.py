@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
+from tailormix import checks
 from tailormix.embeddings import rewrite_output, unwrap
 from tailormix.objectives.grouped_norm import normalised_apart
 from tailormix.objectives.reduction import as_tensor, num_classes_of, only_classes, reduce
@@ -70,6 +71,10 @@ class DecoupledStages:
 
     layers: tuple[str, ...] | None = None
     batch_form: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.layers is not None:
+            object.__setattr__(self, "layers", checks.names("layers", self.layers))
 
     def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
         law = _separated(mix, batch)

@@ -55,9 +55,9 @@ def density(points: Tensor, labels: Tensor, bandwidth: float) -> Tensor:
     """exp(-‖p_i - y_j‖² / (2h²)) of shape (n, N), scaled by row so that its largest entry is 1.
 
     >>> density(torch.tensor([[0.0]]), torch.tensor([[0.0], [1.0]]), bandwidth=1.0)
-    tensor([[1.0000, 0.6065]], dtype=torch.float64)
+    tensor([[1.0000, 0.6065]])
     """
-    # Differences in float64: the usual ‖a‖² + ‖b‖² - 2ab loses them for labels far from 0 and a small h.
+    # Differences themselves: the usual ‖a‖² + ‖b‖² - 2ab loses them for labels far from 0 and a small h.
     gap = torch.cdist(points, labels, compute_mode="donot_use_mm_for_euclid_dist")
     exponent = gap.div_(bandwidth).square_().mul_(-0.5)
     return exponent.sub_(exponent.amax(1, keepdim=True)).exp_()

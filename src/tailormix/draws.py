@@ -32,7 +32,7 @@ class Draws:
         """U(0, 1), of the given shape."""
         if self.generator is None:
             return torch.rand(shape, device=self.device)
-        return torch.rand(shape, generator=self.generator).to(self.device)
+        return torch.rand(shape, generator=self.generator, device="cpu").to(self.device)
 
     def permutation(self, n: int) -> Tensor:
         """A uniform permutation of n indices: the order of n uniforms."""
@@ -44,7 +44,7 @@ class Draws:
 
     def choice(self, n: int) -> int:
         """One index below n, on the host: drawn there, so that no device has to be waited for."""
-        return int(torch.randint(n, (), generator=self.generator))
+        return int(torch.randint(n, (), generator=self.generator, device="cpu"))
 
     def beta(self, concentration: Tensor) -> Tensor:
         """Beta(τ_i, τ_i) directly, as a ratio of two gammas on the logarithmic scale, safe for any τ_i."""

@@ -61,9 +61,9 @@ def match_blocks(points: torch.Tensor, permutation: torch.Tensor, k: int, square
     from scipy.optimize import linear_sum_assignment
 
     matched: list[torch.Tensor] = []
-    order = torch.arange(len(points))
+    order = torch.arange(len(points), device=points.device)
     for block, image in zip(*(torch.split(i, k) for i in (order, permutation)), strict=True):
-        cost = torch.cdist(points[block.to(points.device)].double(), points[image].double())
+        cost = torch.cdist(points[block].double(), points[image].double())
         _, column = linear_sum_assignment((cost.square() if squared else cost).cpu().numpy())
         matched.append(image[torch.from_numpy(column).to(image.device)])
     return torch.cat(matched)

@@ -119,3 +119,29 @@ def test_gradients_reach_every_parameter(name: str) -> None:
         assert parameter.grad is not None
         assert parameter.grad.isfinite().all()
         assert parameter.grad.any()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_step_looks_at_values(name: str) -> None:
+    """On the meta device tensors have no values: what would make a GPU wait fails here."""
+    images, real = "cutmix" in name, name in REAL
+    with torch.device("meta"):
+        model = Staged(inputs=48 if images else 4, outputs=1 if real else 3, flat=real)
+        x = torch.empty(N, *((3, 4, 4) if images else (4,)))
+        y = torch.empty(N) if real else torch.empty(N, dtype=torch.int64)
+        method = build_method(name, **SETTINGS.get(name, {}))
+        loss = (method.fit(x, y) if real else method).loss(model, x, y)
+    loss.backward()
+    assert loss.shape == ()
+    assert loss.device.type == "meta"
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in REAL and "cutmix" not in name])
+@pytest.mark.parametrize(("n", "dtype"), [(1, torch.float32), (3, torch.float64), (5, torch.bfloat16)])
+def test_any_batch_size_and_precision(name: str, n: int, dtype: torch.dtype) -> None:
+    model = Staged().to(dtype)
+    x, y = torch.randn(n, 4, generator=seeded()).to(dtype), torch.arange(n) % 3
+    loss = build_method(name, **SETTINGS.get(name, {})).loss(model, x, y)
+    loss.backward()
+    assert loss.isfinite()
+    assert all(p.grad.isfinite().all() for p in model.parameters())

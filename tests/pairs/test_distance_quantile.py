@@ -66,11 +66,10 @@ def test_admissible_partners_are_equally_likely() -> None:
     assert drawn[:, 0].max() == 1
 
 
-@pytest.mark.parametrize("seed", [10, 24, 43, 87, 254])
+@pytest.mark.parametrize("seed", [31, 36, 72, 98, 108])
 def test_no_pair_is_above_the_greatest_distance(seed: int) -> None:
     """Rounding once put one of D_ij, D_ji above the greatest entry over the diagonal."""
-    torch.manual_seed(seed)
-    points = torch.randn(32, 3) + 5
+    points = torch.randn(32, 3, generator=seeded(seed)) + 5
     data = batch(points, torch.zeros(32, dtype=torch.int64))
     assert DistanceQuantile(1.0, "higher", "input")(data, Draws(CPU)).equal(torch.arange(32))
 

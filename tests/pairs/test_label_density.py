@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.neighbors import KernelDensity
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nets import batch, seeded
+from nets import Scripted, batch, seeded
 from tailormix import CMixup
 from tailormix.batch import Pool
 from tailormix.draws import Draws
@@ -73,6 +73,14 @@ def test_a_label_far_from_all_others_takes_the_nearest() -> None:
     labels = torch.tensor([0.0, 1.0, 2.0])
     data = batch(torch.zeros(4, 1), torch.full((4,), 1e4), pool=Pool(torch.zeros(3, 1), labels))
     assert LabelDensity(1.0)(data, Draws(CPU)).tolist() == [2, 2, 2, 2]
+
+
+def test_what_has_no_weight_is_never_drawn() -> None:
+    """Weights 0, 0, 1 (underflowed) and a uniform draw of exactly 0: still the third."""
+    data = batch(
+        torch.zeros(1, 1), torch.tensor([5.0]), pool=Pool(torch.zeros(3, 1), torch.tensor([0.0, 1.0, 5.0]))
+    )
+    assert LabelDensity(1e-3)(data, Scripted([0.0])).tolist() == [2]
 
 
 class Largest(TorchDispatchMode):

@@ -68,7 +68,9 @@ def euclidean(a: Tensor, b: Tensor) -> Tensor:
     """
     difference = rows_of(a) - rows_of(b)
     # Squares leave the range of float32 beyond 1e19; divided by the largest difference they cannot.
-    largest = torch.linalg.vector_norm(difference, torch.inf).clamp_(min=torch.finfo(difference.dtype).tiny)
+    # (aminmax takes a thirtieth of the time of vector_norm(inf) on a CPU.)
+    low, high = torch.aminmax(difference)
+    largest = torch.maximum(high, -low).clamp_(min=torch.finfo(difference.dtype).tiny)
     length: Tensor = torch.linalg.vector_norm(difference.div_(largest), dim=1)
     return length.mul_(largest)
 

@@ -37,8 +37,8 @@ class Pool:
         return self.y.shape[0]
 
     def inputs(self, index: Tensor) -> Tensor:
-        """The inputs of some rows."""
-        return self.x(index) if callable(self.x) else self.x[index]
+        """The inputs of some rows, as a tensor of its own: mixing writes over it."""
+        return self.x(index).clone() if callable(self.x) else self.x[index]
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,18 @@ def known(name: str, value: object, options: Iterable[str]) -> str:
     raise kind(f"unknown {name} {value!r}{hint} Known: {', '.join(options)}")
 
 
+def names(name: str, value: Iterable[str]) -> tuple[str, ...]:
+    """Return ``value`` as a tuple of names; a string alone would be taken apart into letters.
+
+    >>> names("layers", "stem")
+    Traceback (most recent call last):
+    TypeError: layers must be a tuple of names, got the string 'stem'
+    """
+    if isinstance(value, str):
+        raise TypeError(f"{name} must be a tuple of names, got the string {value!r}")
+    return tuple(value)
+
+
 def readable(tensor: torch.Tensor) -> bool:
     """Whether looking at values is free: on the CPU and outside compilation.
 

@@ -10,6 +10,7 @@ import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
+GRAINS = ("batch", "sample")  # how finely coefficients may be drawn
 SMALLEST, LARGEST = 1e-30, 1e30  # stand for the shape parameters 0 and ∞
 
 

@@ -12,7 +12,7 @@ from tailormix import checks
 from tailormix.batch import Batch, Mixed, Pool, check_batch
 from tailormix.draws import Draws
 from tailormix.embeddings import embed
-from tailormix.objectives.reduction import default_criterion, needs_ids
+from tailormix.objectives.reduction import check_history, default_criterion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,11 +154,7 @@ class Method:
             group=group,
         )
         criterion = default_criterion(batch) if criterion is None else criterion
-        if needs_ids(criterion) and not getattr(self.objective, "keeps_clean_labels", False):
-            raise ValueError(
-                f"{type(criterion).__name__} follows which clean samples are classified right; "
-                f"{type(self.objective).__name__} has no clean labels: use it with erm or rankmixup"
-            )
+        check_history(criterion, self.objective, batch)
         return self.objective(model, batch, _Mix(self, Draws(x.device, generator), plan), criterion)
 
     def _batch(self, x: Tensor, y: Tensor, **more: Any) -> Batch:

@@ -149,11 +149,16 @@ def KMixup(
     k: int = 16,
     squared: bool = True,
     per: str = "batch",
+    partners: str = "batch",
     num_classes: int | None = None,
 ) -> Method:
     """Groups of k matched with groups of k by optimal transport (Greenewald et al., 2023)."""
     return tm.Method(
-        p.OptimalTransport(k, squared=squared), c.Beta(alpha, per), i.Linear(), o.MixedTargets(), num_classes
+        p.OptimalTransport(k, squared=squared, source=partners),
+        c.Beta(alpha, per),
+        i.Linear(),
+        o.MixedTargets(),
+        num_classes,
     )
 
 
@@ -165,11 +170,12 @@ def LocalMixup(
     epsilon: float = 1.0,
     k: int = 10,
     per: str = "batch",
+    partners: str = "batch",
     num_classes: int | None = None,
 ) -> Method:
     """Mixup whose loss counts less for pairs that are far apart (Baena et al., 2022)."""
     return tm.Method(
-        p.RandomPairs(),
+        p.RandomPairs(partners),
         c.Beta(alpha, per),
         i.Linear(),
         o.LocallyWeighted(weighting, sigma, epsilon, k),
@@ -239,8 +245,8 @@ def TwoBeta(
 METHODS: dict[str, Entry] = {
     "erm": Entry(ERM, "§4.1", "n"),
     "mixup": Entry(Mixup, "§3", "n"),
-    "mixup-io": Entry(MixupIO, "App. E.1", "n"),
-    "mixup-to": Entry(MixupTO, "App. E.1", "n"),
+    "mixup-io": Entry(MixupIO, "App. G.1", "n"),
+    "mixup-to": Entry(MixupTO, "App. G.1", "n"),
     "warped-mixup": Entry(WarpedMixup, "§3.2", "n"),
     "manifold-mixup": Entry(ManifoldMixup, "§4.2", "n"),
     "regmixup": Entry(RegMixup, "§4.2", "2n"),
@@ -249,15 +255,15 @@ METHODS: dict[str, Entry] = {
     "mit-l": Entry(MITL, "§4.2", "n + n"),
     "mit-a": Entry(MITA, "§4.2", "2n"),
     "c-mixup": Entry(CMixup, "§4.3", "n"),
-    "cutmix": Entry(CutMix, "App. K", "n"),
+    "cutmix": Entry(CutMix, "App. M", "n"),
     "k-mixup": Entry(KMixup, "§2.1", "n"),
     "local-mixup": Entry(LocalMixup, "§2.1", "n"),
     "remix": Entry(Remix, "§2.1", "n"),
-    "quantile-mixup": Entry(QuantileMixup, "App. C", "n + n without gradient"),
-    "two-beta": Entry(TwoBeta, "App. J", "n + n without gradient"),
+    "quantile-mixup": Entry(QuantileMixup, "App. D", "n + n without gradient"),
+    "two-beta": Entry(TwoBeta, "App. L", "n + n without gradient"),
     "sk-mixup": Entry(sk.SKMixup, "§3.3", "n + n without gradient"),
     "sk-regmixup": Entry(sk.SKRegMixup, "§4.2", "n + n"),
-    "sk-cutmix": Entry(sk.SKCutMix, "App. K", "n + n without gradient"),
+    "sk-cutmix": Entry(sk.SKCutMix, "App. M", "n + n without gradient"),
     "sk-manifold-mixup": Entry(sk.SKManifoldMixup, "—", "n + n without gradient"),
 }
 

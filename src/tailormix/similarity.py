@@ -107,12 +107,18 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
 
 
 def all_squared(points: Tensor) -> Tensor:
-    """‖p_i - p_j‖² for all pairs of a batch, (n, n), by one matrix product of the centred points."""
+    """‖z_i - z_j‖² of shape (n, n): symmetric to the last bit, with zeros on the diagonal.
+
+    >>> all_squared(torch.tensor([[120.0], [123.0]]))
+    tensor([[0., 9.],
+            [9., 0.]])
+    """
     rows = rows_of(points)
+    # Around the origin, since ‖a‖² + ‖b‖² - 2ab loses the differences of points far from it.
     rows = rows - rows.mean(0)
     lengths = rows.square().sum(1)
     squares = torch.addmm(lengths[:, None] + lengths, rows, rows.T, alpha=-2)
-    return squares.clamp_(min=0).fill_diagonal_(0)
+    return torch.maximum(squares, squares.T).clamp_(min=0).fill_diagonal_(0)
 
 
 def rows_of(z: Tensor) -> Tensor:

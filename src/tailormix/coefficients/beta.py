@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from tailormix import checks
+from tailormix.draws import GRAINS
 from tailormix.plan import Plan
 from tailormix.warping import inverse_beta
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from tailormix.batch import Batch
     from tailormix.draws import Draws
-
-GRAINS = ("batch", "sample")
 
 
 @dataclass(frozen=True)

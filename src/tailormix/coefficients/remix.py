@@ -43,7 +43,8 @@ class Remix:
 
     def __post_init__(self) -> None:
         Beta(self.alpha, self.per)
-        checks.positive("kappa", self.kappa)
+        if not checks.positive("kappa", self.kappa) > 1:
+            raise ValueError(f"kappa must be > 1, got {self.kappa}: equal classes would count as unequal")
         checks.fraction("threshold", self.threshold)
         if self.counts is not None and not all(count >= 0 for count in self.counts):
             raise ValueError(f"counts must be >= 0, got {self.counts}")

@@ -32,7 +32,7 @@ class SeparatedBetas:
 
     Attributes:
         alpha: shape of the Beta.
-        margin: least difference of the two, in [0, 1).
+        margin: least difference of the two, in (0, 1).
 
     """
 
@@ -42,8 +42,8 @@ class SeparatedBetas:
 
     def __post_init__(self) -> None:
         checks.positive("alpha", self.alpha)
-        if checks.fraction("margin", self.margin) == 1:
-            raise ValueError("margin must be < 1, got 1: no two coefficients differ by more")
+        if not 0 < checks.fraction("margin", self.margin) < 1:
+            raise ValueError(f"margin must lie strictly between 0 and 1, got {self.margin}")
         if (share := feasible_share(self.alpha, self.margin)) < RAREST:
             raise ValueError(
                 f"margin={self.margin} with alpha={self.alpha} leaves {share:.2g} of all draws: lower one"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tailormix import checks
-from tailormix.coefficients.beta import GRAINS
+from tailormix.draws import GRAINS
 from tailormix.plan import Plan
-from tailormix.warping import warp
+from tailormix.warping import WARPS, warp
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,7 +40,7 @@ class Warped:
         if self.tau_targets is not None:
             checks.non_negative("tau_targets", self.tau_targets)
         checks.known("per", self.per, GRAINS)
-        checks.known("kind", self.kind, ("inverse_beta", "beta", "sigmoid"))
+        checks.known("kind", self.kind, WARPS)
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         n = len(batch)

@@ -9,14 +9,13 @@ import torch
 
 from tailormix import checks
 from tailormix.batch import Batch, Mixed
+from tailormix.draws import GRAINS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tailormix.draws import Draws
     from tailormix.plan import Plan
-
-GRAINS = ("batch", "sample")
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,8 @@ class CutBox:
             raise ValueError(
                 f"CutMix needs images (n, channels, H, W), got x of shape {tuple(batch.x.shape)}"
             )
+        if plan.lam_targets is not None:
+            raise ValueError("CutMix weighs labels by area: it takes no other coefficients for targets")
         height, width = batch.x.shape[-2:]
         lam = plan.lam if self.per == "sample" else plan.lam[:1]
         if self.probability < 1:
@@ -58,7 +59,7 @@ class CutBox:
         outside = outside.to(batch.x.dtype).view(-1, *(1,) * (batch.x.dim() - 3), height, width)
         # lerp_ with weights 0 and 1 copies exactly, and several times faster than where.
         x = batch.partner_inputs(plan.partner).lerp_(batch.x, outside)
-        return Mixed(x, replace(plan, lam=(1 - share).expand(len(batch)), lam_targets=None), batch)
+        return Mixed(x, replace(plan, lam=(1 - share).expand(len(batch))), batch)
 
 
 def _span(side: Tensor, length: int, draws: Draws) -> tuple[Tensor, Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from tailormix import checks
 from tailormix.batch import Batch, Mixed
 from tailormix.embeddings import unwrap
 
@@ -35,10 +36,8 @@ class HiddenLayer:
     batch_form: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.layers, str):
-            raise TypeError(f"layers must be a tuple of names, got the string {self.layers!r}")
         if self.layers is not None:
-            object.__setattr__(self, "layers", tuple(self.layers))
+            object.__setattr__(self, "layers", checks.names("layers", self.layers))
         if self.layers == () and not self.inputs:
             raise ValueError("layers must name at least one layer where inputs=False, got ()")
 

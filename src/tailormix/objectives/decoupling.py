@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
+from tailormix import checks
 from tailormix.embeddings import rewrite_output, unwrap
 from tailormix.objectives.grouped_norm import normalised_apart
 from tailormix.objectives.reduction import as_tensor, num_classes_of, only_classes, reduce
-from tailormix.plan import mix as blend
 from tailormix.plan import take
 from tailormix.words import SeparatedCoefficients
 
@@ -53,9 +53,9 @@ class DecoupledLogits:
         law = _separated(mix, batch)
         lam = law.pair(mix.draws)
         partner = mix.pairing(batch)
-        others = batch.partner_inputs(partner)
-        streams = [model(blend(batch.x, others.clone(), value.expand(len(batch)))) for value in lam]
-        return _halves(decouple(streams[0], streams[1], lam), partner, batch, criterion)
+        mixtures = mix_twice(batch.x, batch.partner_inputs(partner), lam)
+        first, second = (as_tensor(model(x)) for x in mixtures)
+        return _halves(decouple(first, second, lam), partner, batch, criterion)
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,10 @@ class DecoupledStages:
 
     layers: tuple[str, ...] | None = None
     batch_form: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.layers is not None:
+            object.__setattr__(self, "layers", checks.names("layers", self.layers))
 
     def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
         law = _separated(mix, batch)
@@ -111,6 +115,8 @@ class _Stream:
 
 def _separated(mix: Mix, batch: Batch) -> SeparatedCoefficients:
     only_classes("MIT", batch)
+    if batch.pool is not None:
+        raise ValueError("MIT tells both samples of a pair apart: it takes no partners from the pool")
     if not isinstance(mix.coefficients, SeparatedCoefficients):
         raise TypeError(
             f"MIT needs pairs of coefficients, got {type(mix.coefficients).__name__}: use SeparatedBetas"

@@ -60,11 +60,14 @@ class LocallyWeighted:
         return reduce(losses * local, len(batch), given)
 
     def weights(self, batch: Batch, partner: Tensor) -> Tensor:
-        """w, (n,)."""
+        """w, (n,); the exponential ones up to a common factor, which cancels: the largest is 1."""
         if self.weighting == "nearest":
             return nearest(batch, partner, self.k)
         distance = euclidean(*batch.pair_features(partner, "input"))
-        return (-self.sigma * distance).exp() if self.weighting == "exponential" else distance <= self.epsilon
+        if self.weighting == "threshold":
+            return distance <= self.epsilon
+        # Relative to the nearest pair: of far pairs alone, all weights would vanish, and so would their sum.
+        return (self.sigma * (distance.min() - distance)).exp()
 
 
 def nearest(batch: Batch, partner: Tensor, k: int) -> Tensor:

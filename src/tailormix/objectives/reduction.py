@@ -67,6 +67,8 @@ def reduce(losses: Tensor, rows: int, weight: Tensor | None = None) -> Tensor:
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """-Σ_c t_c log p_c for each sample, (n,); targets are class indices or soft rows."""
+    if logits.dtype in (torch.float16, torch.bfloat16):
+        logits = logits.float()  # log-sum-exp and soft targets need the digits
     targets = targets.to(logits.dtype) if targets.is_floating_point() else targets.long()
     return functional.cross_entropy(logits, targets, reduction="none")
 
@@ -89,11 +91,8 @@ def default_criterion(batch: Batch) -> Criterion:
 
 def clean_losses(criterion: Criterion, predictions: Tensor, batch: Batch) -> Tensor:
     """The criterion on the batch as it came, with the samples' ids where it asks for them (CRL)."""
-    if not needs_ids(criterion):
-        return criterion(predictions, batch.y)
-    if batch.ids is None:
-        raise ValueError(f"{type(criterion).__name__} needs ids= (the samples' numbers in the training set)")
-    return criterion(predictions, batch.y, batch.ids)
+    more = (batch.ids,) if needs_ids(criterion) else ()
+    return criterion(predictions, batch.y, *more)
 
 
 def only_classes(name: str, batch: Batch) -> None:
@@ -102,6 +101,20 @@ def only_classes(name: str, batch: Batch) -> None:
         raise ValueError(
             f"{name} is defined for classification, got real targets of shape {tuple(batch.y.shape)}"
         )
+
+
+def check_history(criterion: Criterion, objective: object, batch: Batch) -> None:
+    """Refuse a criterion with a history where there is nothing to remember, before anything is run."""
+    if not needs_ids(criterion):
+        return
+    name = type(criterion).__name__
+    if not getattr(objective, "keeps_clean_labels", False):
+        raise ValueError(
+            f"{name} follows which clean samples are classified right; "
+            f"{type(objective).__name__} has no clean labels: use it with erm or rankmixup"
+        )
+    if batch.ids is None:
+        raise ValueError(f"{name} needs ids= (the samples' numbers in the training set)")
 
 
 def needs_ids(criterion: Criterion) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from tailormix.embeddings import catch_input
-from tailormix.objectives.reduction import mean_loss, num_classes_of
+from tailormix.objectives.reduction import as_tensor, mean_loss, num_classes_of
 from tailormix.plan import one_hot
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Regulariser:
     def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
         if mix.needs_embeddings(batch) and callable(batch.embeddings) and not self.extra_pass:
             with catch_input(model, mix.embedding_layer, rows=len(batch)) as embeddings:
-                clean = model(batch.x)
+                clean = as_tensor(model(batch.x))
             mixed = mix(replace(batch, embeddings=embeddings()))
             predictions = torch.cat((clean, mixed.predict(model)))
         else:

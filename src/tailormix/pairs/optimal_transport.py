@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import torch
 
 from tailormix import checks
 from tailormix.batch import SPACES, Batch, Space
+from tailormix.pairs.random_pairs import SOURCES, RandomPairs
 from tailormix.similarity import rows_of
 
 if TYPE_CHECKING:
@@ -28,18 +29,25 @@ class OptimalTransport:
         k: size of the blocks.
         space: where distances are measured; the inputs by default.
         squared: cost ‖·‖² (the k-Mixup paper) or ‖·‖ (its released script).
+        source: where the images come from: the ``"batch"``, under π, or the ``"pool"``, drawn at random.
 
     """
 
     k: int = 16
     space: Space = "input"
     squared: bool = True
-    pooled: ClassVar[bool] = False
+    source: str = "batch"
 
     def __post_init__(self) -> None:
+        checks.known("source", self.source, SOURCES)
         checks.integer("k", self.k, at_least=1)
         if not callable(self.space):
             checks.known("space", self.space, SPACES)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether partners come from the pool."""
+        return self.source == "pool"
 
     @property
     def needs_embeddings(self) -> bool:
@@ -47,28 +55,28 @@ class OptimalTransport:
         return self.space == "embedding"
 
     def __call__(self, batch: Batch, draws: Draws) -> Tensor:
-        permutation = draws.permutation(len(batch))
+        partner = RandomPairs(self.source)(batch, draws)
         if self.k == 1:
-            return permutation
-        matched: Tensor = match_blocks(rows_of(batch.features(self.space)), permutation, self.k, self.squared)
-        return matched
+            return partner
+        points, others = (rows_of(side) for side in batch.pair_features(partner, self.space))
+        return partner.index_select(0, match_blocks(points, others, self.k, self.squared))
 
 
 # A custom operator, so that the compiler and the meta device see a function from shapes to shapes.
 @torch.library.custom_op("tailormix::match_blocks", mutates_args=())
-def match_blocks(points: torch.Tensor, permutation: torch.Tensor, k: int, squared: bool) -> torch.Tensor:
-    """Within each block of k consecutive rows, the assignment to the block's image of least total cost."""
+def match_blocks(points: torch.Tensor, others: torch.Tensor, k: int, squared: bool) -> torch.Tensor:
+    """Within each block of k rows, the assignment of points to others of least total cost, (n,)."""
     from scipy.optimize import linear_sum_assignment
 
     matched: list[torch.Tensor] = []
-    order = torch.arange(len(points))
-    for block, image in zip(*(torch.split(i, k) for i in (order, permutation)), strict=True):
-        cost = torch.cdist(points[block.to(points.device)].double(), points[image].double())
+    for start in range(0, len(points), k):
+        block = slice(start, start + k)
+        cost = torch.cdist(points[block].double(), others[block].double())
         _, column = linear_sum_assignment((cost.square() if squared else cost).cpu().numpy())
-        matched.append(image[torch.from_numpy(column).to(image.device)])
-    return torch.cat(matched)
+        matched.append(torch.from_numpy(column) + start)
+    return torch.cat(matched).to(points.device)
 
 
 @match_blocks.register_fake
-def _(points: torch.Tensor, permutation: torch.Tensor, k: int, squared: bool) -> torch.Tensor:  # noqa: ARG001
-    return torch.empty_like(permutation)
+def _(points: torch.Tensor, others: torch.Tensor, k: int, squared: bool) -> torch.Tensor:  # noqa: ARG001
+    return points.new_empty(len(points), dtype=torch.int64)

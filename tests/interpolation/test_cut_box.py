@@ -1,0 +1,124 @@
+"""CutMix's box: by hand, with odd sides and clipped; its label weight; where its centre falls."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from scipy import stats
+
+from nets import Scripted, batch, plan, seeded
+from tailormix import CutMix, SKCutMix
+from tailormix.draws import Draws
+from tailormix.interpolation import CutBox
+
+CPU = torch.device("cpu")
+
+
+def black_and_white(n: int, *shape: int) -> torch.Tensor:
+    """Images of 0s and of 1s in turn, so that swapped neighbours tell who a pixel came from."""
+    return (torch.arange(n) % 2).float().view(n, *(1,) * len(shape)).expand(n, *shape).contiguous()
+
+
+def swap(n: int) -> list[int]:
+    return [i ^ 1 for i in range(n)]
+
+
+def pasted(mixed: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Which pixels came from the partner."""
+    return mixed != x
+
+
+def test_box_by_hand() -> None:
+    """6 × 8 pixels, λ = 0.75: r = ½, h = ⌊3⌋ = 3, w = ⌊4⌋ = 4, so ±1 row and ±2 columns about the centre.
+
+    Row centre ⌊6 · 0.5⌋ = 3: rows 2, 3 (h is odd: one row is lost). Column centre ⌊8 · 0.9⌋ = 7: columns 5 to
+    9, of which 5, 6, 7 exist. The box has 2 · 3 of 48 pixels: λ becomes 1 - 6/48 = 0.875.
+    """
+    x = black_and_white(2, 1, 6, 8)
+    mixed = CutBox()(batch(x, [0, 1]), plan([1, 0], 0.75), Scripted([0.5], [0.9]))
+    expected = torch.zeros(6, 8, dtype=torch.bool)
+    expected[2:4, 5:8] = True
+    assert pasted(mixed.x, x)[0, 0].equal(expected)
+    assert pasted(mixed.x, x)[1, 0].equal(expected)
+    assert mixed.plan.lam.tolist() == [0.875, 0.875]
+    assert mixed.targets(2).tolist() == [[0.875, 0.125], [0.125, 0.875]]
+
+
+@pytest.mark.parametrize(
+    ("width", "lam", "centre", "columns"),
+    [
+        (10, 0.75, 4, (2, 6)),  # ⌊10 · 0.5⌋ = 5 is odd: 4 columns
+        (10, 0.64, 4, (1, 7)),  # ⌊10 · 0.6⌋ = 6 columns
+        (10, 0.91, 4, (3, 5)),  # ⌊10 · 0.3⌋ = 3 is odd: 2 columns; √0.09 must not round to 0.29...
+        (9, 0.0, 4, (0, 8)),  # all of 9 is odd: 8 columns, even for λ = 0
+        (10, 0.0, 0, (0, 5)),  # clipped on the left
+        (10, 0.0, 9, (4, 10)),  # clipped on the right
+        (10, 0.995, 4, (4, 4)),  # ⌊10 · 0.0707⌋ = 0: no box
+    ],
+)
+def test_columns_by_hand(width: int, lam: float, centre: int, columns: tuple[int, int]) -> None:
+    x = black_and_white(2, 1, width, width)
+    u = (centre + 0.5) / width
+    mixed = CutBox()(batch(x, [0, 1]), plan([1, 0], lam), Scripted([u], [u]))
+    found = pasted(mixed.x, x)[0, 0].any(0).nonzero().flatten().tolist()
+    assert found == list(range(*columns))
+
+
+@pytest.mark.parametrize("per", ["batch", "sample"])
+@pytest.mark.parametrize("shape", [(3, 7, 5), (2, 3, 6, 9)])
+def test_label_weight_is_the_share_of_pixels(per: str, shape: tuple[int, ...]) -> None:
+    """Measured on the images themselves; also for volumes (channels, depth, H, W)."""
+    x = black_and_white(12, *shape)
+    word = CutBox(per)
+    for seed in range(20):
+        lam = torch.rand(12, generator=seeded(seed)).tolist()
+        mixed = word(batch(x, torch.arange(12) % 2), plan(swap(12), lam), Draws(CPU, seeded(seed)))
+        kept = 1 - pasted(mixed.x, x).flatten(1).double().mean(1)
+        torch.testing.assert_close(mixed.plan.lam.double(), kept, rtol=0, atol=1e-6)
+        own = mixed.targets(2).gather(1, (torch.arange(12) % 2)[:, None])[:, 0]
+        torch.testing.assert_close(own.double(), kept, rtol=0, atol=1e-6)
+
+
+def test_one_box_for_the_batch_or_one_for_each_pair() -> None:
+    x = black_and_white(16, 1, 8, 8)
+    data, half = batch(x, torch.arange(16) % 2), plan(swap(16), 0.5)
+    shared = pasted(CutBox("batch")(data, half, Draws(CPU, seeded())).x, x)
+    own = pasted(CutBox("sample")(data, half, Draws(CPU, seeded())).x, x)
+    assert shared.equal(shared[:1].expand_as(shared))
+    assert len(own.flatten(1).unique(dim=0)) > 8
+
+
+def test_centre_is_uniform() -> None:
+    """With sides of 2, the last pasted row and column are the centre itself, never clipped away."""
+    n, size = 4000, 8
+    x = black_and_white(n, 1, size, size)
+    lam = 1 - (2.5 / size) ** 2
+    mixed = CutBox("sample")(batch(x, torch.arange(n) % 2), plan(swap(n), lam), Draws(CPU, seeded()))
+    box = pasted(mixed.x, x)[:, 0]
+    index = torch.arange(size)
+    row, column = ((box.any(axis) * index).amax(1) for axis in (2, 1))
+    counts = torch.bincount(row * size + column, minlength=size * size)
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_probability_is_the_share_of_samples_with_a_box() -> None:
+    n = 4000
+    x = black_and_white(n, 1, 4, 4)
+    word = CutBox("sample", probability=0.3)
+    mixed = word(batch(x, torch.arange(n) % 2), plan(swap(n), 0.5), Draws(CPU, seeded()))
+    boxed = int(pasted(mixed.x, x).flatten(1).any(1).sum())
+    assert stats.binomtest(boxed, n, 0.3).pvalue > 1e-3
+    assert ((mixed.plan.lam < 1).sum() == boxed).item()
+
+
+@pytest.mark.parametrize("method", [CutMix(num_classes=2), SKCutMix(num_classes=2, space="input")])
+def test_tabular_data_is_refused(method: object) -> None:
+    with pytest.raises(ValueError, match=r"CutMix needs images \(n, channels, H, W\), got .* \(4, 6\)"):
+        method(torch.rand(4, 6), torch.tensor([0, 1, 0, 1]))
+
+
+def test_bad_settings() -> None:
+    with pytest.raises(ValueError, match="unknown per 'batches'; did you mean 'batch'"):
+        CutBox("batches")
+    with pytest.raises(ValueError, match="probability must lie in"):
+        CutMix(probability=2)

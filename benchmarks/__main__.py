@@ -23,12 +23,8 @@ from benchmarks.timing import keep_freed_memory
 if TYPE_CHECKING:
     from benchmarks.record import Record
 
-MODULES = (
-    "warping",
-    "batch_form",
-    "label_density",
-    "method_costs",
-)  # files of this folder, each with run(quick) -> list of records
+# Files of this folder, each with run(quick) -> list of records.
+MODULES = ("warping", "batch_form", "label_density", "method_costs", "metrics")
 
 
 def main(arguments: list[str] | None = None) -> None:

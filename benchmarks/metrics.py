@@ -1,21 +1,21 @@
-"""Speed of measuring, as ratios against peers in the same run: one thread, best of several repeats.
+"""Speed of measuring: all classification metrics against other libraries' ECE alone, and temperature scaling.
 
-    OMP_NUM_THREADS=1 python benchmarks/metrics.py
-
-All classification metrics together are set against other libraries doing ECE alone, and temperature scaling
-against L-BFGS with a strong-Wolfe line search over all logits.
+The peer of temperature scaling is the usual recipe: L-BFGS over all logits with a strong-Wolfe line search.
 """
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Any
-
 import torch
+from netcal.metrics import ECE
+from torchmetrics.functional.classification import multiclass_calibration_error
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from benchmarks.record import Record, record
+from benchmarks.timing import race
+from tailormix.metrics import summary
+from tailormix.posthoc import TemperatureScaling
 
+OURS, TORCHMETRICS, NETCAL = "all metrics", "torchmetrics' ECE alone", "softmax and netcal's ECE alone"
+NEWTON, LBFGS = "temperature", "L-BFGS, strong Wolfe"
 ROWS, CLASSES = 50_000, 1000
 
 
@@ -33,17 +33,6 @@ def logits_and_targets(
     return logits, torch.cat(drawn)[:, 0]
 
 
-def best_of(tasks: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Return the shortest time of each task in seconds; tasks take turns, so that noise hits all of them."""
-    times: dict[str, float] = dict.fromkeys(tasks, float("inf"))
-    for _ in range(repeats):
-        for name, task in tasks.items():
-            start = time.perf_counter()
-            task()
-            times[name] = min(times[name], time.perf_counter() - start)
-    return times
-
-
 def wolfe_temperature(logits: torch.Tensor, targets: torch.Tensor) -> float:
     """Fit T the usual way: L-BFGS on all logits, strong-Wolfe line search."""
     temperature = torch.ones(1, requires_grad=True)
@@ -59,58 +48,44 @@ def wolfe_temperature(logits: torch.Tensor, targets: torch.Tensor) -> float:
     return float(temperature.detach())
 
 
-def measure_metrics(logits: torch.Tensor, targets: torch.Tensor) -> list[dict[str, Any]]:
+def measure_metrics(logits: torch.Tensor, targets: torch.Tensor, seconds: float) -> list[Record]:
     """Time all our classification metrics against ECE alone elsewhere."""
-    from netcal.metrics import ECE
-    from torchmetrics.functional.classification import multiclass_calibration_error
-
-    from tailormix.metrics import summary
-
     labels = targets.numpy()
-    times = best_of(
+    timings = race(
         {
-            "ours": lambda: summary(logits, targets, from_logits=True),
-            "torchmetrics": lambda: multiclass_calibration_error(
+            OURS: lambda: summary(logits, targets, from_logits=True),
+            TORCHMETRICS: lambda: multiclass_calibration_error(
                 logits, targets, num_classes=logits.shape[1], n_bins=15
             ),
-            "netcal": lambda: ECE(15).measure(logits.softmax(1).numpy(), labels),
+            NETCAL: lambda: ECE(15).measure(logits.softmax(1).numpy(), labels),
         },
-        repeats=15,
+        seconds=seconds,
+        calls=1,
     )
+    size = "×".join(map(str, logits.shape))
     return [
-        _row("all classification metrics against torchmetrics' ECE alone", times, "torchmetrics", target=3),
-        _row("all classification metrics against softmax and netcal's ECE alone", times, "netcal"),
+        record("metrics", size, OURS, timings, against=TORCHMETRICS, at_least=3),
+        record("metrics", size, OURS, timings, against=NETCAL),
     ]
 
 
-def measure_temperature(logits: torch.Tensor, targets: torch.Tensor) -> list[dict[str, Any]]:
+def measure_temperature(logits: torch.Tensor, targets: torch.Tensor, seconds: float) -> list[Record]:
     """Time our temperature against L-BFGS, and say how far apart the two temperatures are."""
-    from tailormix.posthoc import TemperatureScaling
-
     found: dict[str, float] = {}
-    times = best_of(
+    timings = race(
         {
-            "ours": lambda: found.update(ours=TemperatureScaling().fit(logits, targets).temperature),
-            "L-BFGS": lambda: found.update(peer=wolfe_temperature(logits, targets)),
+            NEWTON: lambda: found.update(ours=TemperatureScaling().fit(logits, targets).temperature),
+            LBFGS: lambda: found.update(peer=wolfe_temperature(logits, targets)),
         },
-        repeats=3,
+        seconds=seconds,
+        calls=1,
     )
-    row = _row("temperature scaling against L-BFGS with strong Wolfe", times, "L-BFGS", target=8)
-    return [row | {"difference_of_T": abs(found["ours"] - found["peer"]), "T": found["ours"]}]
+    row = record("metrics", "×".join(map(str, logits.shape)), NEWTON, timings, against=LBFGS, at_least=8)
+    return [row | {"T": found["ours"], "difference_of_T": abs(found["ours"] - found["peer"])}]
 
 
-def _row(name: str, times: dict[str, float], peer: str, target: float | None = None) -> dict[str, Any]:
-    ours, theirs = times["ours"], times[peer]
-    return {"name": name, "ours_s": ours, "peer_s": theirs, "ratio": theirs / ours, "target": target}
-
-
-def run() -> list[dict[str, Any]]:
-    """Return one record a comparison; ``ratio`` says how many times faster ours is."""
-    torch.set_num_threads(1)
-    logits, targets = logits_and_targets()
-    return measure_metrics(logits, targets) + measure_temperature(logits, targets)
-
-
-if __name__ == "__main__":
-    for record in run():
-        print(record)
+def run(quick: bool) -> list[Record]:
+    """One record a comparison."""
+    logits, targets = logits_and_targets(*((2_000, 100) if quick else (ROWS, CLASSES)))
+    seconds = 0.1 if quick else 10.0
+    return measure_metrics(logits, targets, seconds) + measure_temperature(logits, targets, seconds)

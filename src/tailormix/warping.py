@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch.nn.functional import grid_sample
 
 from tailormix import checks
 from tailormix.tables import beta_quantile_ratio
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LIMIT = 1e30  # stands for an infinite logit, so that 0·∞ and ∞/∞ never arise
-CEILING = (
-    1e24  # stands for τ = ∞, its inverse for τ = 0; far enough below LIMIT to keep λ = 0 and λ = 1 fixed
-)
-LOWEST, HIGHEST, OFFSETS = (-LIMIT, 1 / CEILING), (LIMIT, CEILING), (2.0, 0.5)
+CEILING = 1e24  # stands for τ = ∞, its inverse for τ = 0; below LIMIT, so that λ = 0 and λ = 1 stay fixed
+HIGHEST_Q = 1e12  # 1/√τ at its end
+BILINEAR, BORDER = 0, 1  # as torch numbers them
 INVERSION_STEPS = 4
 HIGHEST_LOG = 80.0  # e^80 is beyond LIMIT and within float32
 
@@ -45,7 +44,7 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
         tau: values in [0, ∞].
         kind: which family of warps.
         exact: evaluate with scipy on the CPU (which synchronises with the device) instead of by table. The
-            table needs torch alone, and its points lie on the graph of ω_τ up to 1.1e-6.
+            table needs torch alone, and its points lie on the graph of ω_τ up to 2e-6.
 
     Returns:
         A tensor of the broadcast shape, with the dtype and device of ``lam``.
@@ -57,11 +56,18 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
     if kind not in WARPS:
         checks.known("kind", kind, WARPS)
     lam, tau = _operands(lam, tau)
-    return exact_warp(lam, tau, kind) if exact else WARPS[kind](lam, tau)
+    if exact or kind != "inverse_beta":
+        _check_values(lam, tau)
+        return exact_warp(lam, tau, kind) if exact else WARPS[kind](lam, tau)
+    result = inverse_beta(lam, tau)
+    # Values outside the domain give NaN, and so does the sum: they are looked at only where that happens.
+    if checks.readable(result) and math.isnan(result.detach().sum().item()):
+        _check_values(lam, tau)
+    return result
 
 
 def _operands(lam: Tensor | float, tau: Tensor | float) -> tuple[Tensor, Tensor]:
-    """Bring both to broadcast tensors of one device and dtype, checking the values where that is free."""
+    """Both as tensors of one shape."""
     if not isinstance(lam, torch.Tensor):
         lam = torch.as_tensor(lam, dtype=torch.get_default_dtype())
     if not lam.is_floating_point():
@@ -69,47 +75,46 @@ def _operands(lam: Tensor | float, tau: Tensor | float) -> tuple[Tensor, Tensor]
     if not isinstance(tau, torch.Tensor):
         # Not in the dtype of lam: half precision would turn 1e5 into ∞ and move every quantile.
         tau = torch.full((), checks.number("tau", tau), dtype=_working(lam.dtype), device=lam.device)
-    if checks.readable(lam) and lam.numel():
-        low, high = (float(bound) for bound in lam.detach().aminmax())
-        if not (low >= 0 and high <= 1):
-            raise ValueError(f"lam must lie in [0, 1], got values from {low} to {high}")
-    if checks.readable(tau) and tau.numel() and not (lowest := float(tau.detach().min())) >= 0:
-        raise ValueError(f"tau must be >= 0, got {lowest}")
     if lam.shape != tau.shape:
         shape = np.broadcast_shapes(lam.shape, tau.shape)
         return lam.expand(shape), tau.expand(shape)
     return lam, tau
 
 
-def inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
-    """The Beta(τ, τ) quantile at λ by table: logit ω = logit λ · √(τ+½)/τ · ρ, with ρ interpolated.
+def _check_values(lam: Tensor, tau: Tensor) -> None:
+    if not (checks.readable(lam) and checks.readable(tau) and lam.numel()):
+        return
+    low, high = (bound.item() for bound in lam.detach().aminmax())
+    if not (low >= 0 and high <= 1):
+        raise ValueError(f"lam must lie in [0, 1], got values from {low} to {high}")
+    if not (lowest := tau.detach().min().item()) >= 0:
+        raise ValueError(f"tau must be >= 0, got {lowest}")
 
-    Unchecked; ``lam`` and ``tau`` of one shape. The coordinates of the table, L/(|L|+2) with L = logit λ and
-    τ/(τ+½), have one form and are made together: small batches pay per operation, not per number.
+
+def inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
+    """The Beta(τ, τ) quantile at λ by table: logit ω = logit λ · (q + q²) · ρ, q = 1/√τ, with ρ interpolated.
+
+    Unchecked; ``lam`` and ``tau`` of one shape. Small batches pay per operation, not per number: the closed
+    form, the coordinates of the table and -½ logit λ in place of logit λ were chosen to need few of them.
     """
     dtype = _working(lam.dtype)
-    low, high, offset = _constants(lam.device, dtype, lam.dim()).unbind()
-    z = torch.stack((_logit(lam, dtype), tau.to(dtype))).clamp_(low, high)
-    d = z.abs().add_(offset)
-    rho = _interpolate(z / d)
-    level, tau = z.unbind()
-    scale = d[1].rsqrt() * tau  # not in place: the backward pass looks at d
-    return rho.mul_(level).div_(scale).sigmoid_().to(lam.dtype)
+    level = _half_logit(lam, dtype)
+    q = tau.to(dtype).rsqrt().clamp(1 / HIGHEST_Q, HIGHEST_Q)  # NaN, which stays, where τ < 0
+    return _interpolate(level, q).mul_(level).mul_(torch.addcmul(q, q, q)).sigmoid_().to(lam.dtype)
 
 
 def beta(lam: Tensor, tau: Tensor) -> Tensor:
     """The Beta(1/τ, 1/τ) CDF at λ: the table of :func:`inverse_beta`, read backwards; carries no gradient.
 
-    Finds L = logit ω with L·ρ(L) = logit λ · a/√(a+½), a = 1/τ, by the secant rule on logarithmic scales,
+    Finds L = logit ω with L·ρ(L) = logit λ / (q + q²), q = √τ, by the secant rule on logarithmic scales,
     where the slope of L ↦ L·ρ lies between ½ and 1.3: four steps reach the last digit from any start.
     """
     dtype = _working(lam.dtype)
-    a = tau.detach().to(dtype).clamp(1 / CEILING, CEILING).reciprocal_()
-    goal = _logit(lam.detach(), dtype).clamp_(-LIMIT, LIMIT) * a * (a + 0.5).rsqrt_()
-    column = a / (a + 0.5)
+    q = tau.detach().to(dtype).clamp(1 / CEILING, CEILING).sqrt_()
+    goal = _logit(lam.detach(), dtype).clamp_(-LIMIT, LIMIT) / torch.addcmul(q, q, q)
 
     def rho(level: Tensor) -> Tensor:
-        return _interpolate(torch.stack((level / (level.abs() + 2), column)))
+        return _interpolate(level * -0.5, q).mul_(-0.5)
 
     aim = goal.abs().clamp(1 / LIMIT, LIMIT).log()
     before, miss_before = aim, rho(aim.exp()).log()
@@ -154,39 +159,35 @@ def _logit(lam: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.logit(lam.double()).to(dtype)
 
 
-def _interpolate(coordinates: Tensor) -> Tensor:
-    """ρ at coordinates (2, ...), bilinearly."""
-    if coordinates.numel() == 0:
-        return coordinates.new_empty(coordinates.shape[1:])
-    table = _table(coordinates.device, coordinates.dtype)
-    grid = coordinates.view(1, 2, 1, -1).permute(0, 2, 3, 1)
-    return grid_sample(table, grid, padding_mode="border", align_corners=True).view(coordinates.shape[1:])
+def _half_logit(lam: Tensor, dtype: torch.dtype) -> Tensor:
+    """-½ logit λ = atanh(1 - 2λ): odd about ½ to the last bit, as a logit in float32 would not be.
+
+    λ below 2⁻²⁵ counts as 0, and λ is rounded to 2⁻²⁴ near it; uniform draws are multiples of that anyway.
+    """
+    return torch.rsub(lam.to(dtype), 1, alpha=2).atanh()  # not in place: torch has no derivative of that
 
 
-# The compiler runs the next two while it traces and keeps their tensors as constants: scipy enters no graph.
+def _interpolate(level: Tensor, q: Tensor) -> Tensor:
+    """-2ρ at half a logit and at q = 1/√τ, bilinearly."""
+    n = level.numel()
+    if n == 0:
+        return torch.empty_like(level)
+    points = torch.stack((level, q)).clamp_(-LIMIT, LIMIT)
+    grid = (points / points.abs().add_(1)).as_strided((1, 1, n, 2), (2 * n, 2 * n, 1, n))
+    return torch.grid_sampler(_table(level.device, level.dtype), grid, BILINEAR, BORDER, True).view_as(level)
+
+
+# The compiler runs this while it traces and keeps the tensor as a constant: scipy enters no graph.
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
     return _cached_table(device, dtype)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _constants(device: torch.device, dtype: torch.dtype, dim: int) -> Tensor:
-    return _cached_constants(device, dtype, dim)
-
-
 @functools.cache
 @torch.inference_mode(False)  # what is kept must also serve calls outside inference mode
 def _cached_table(device: torch.device, dtype: torch.dtype) -> Tensor:
-    """ρ over (τ/(τ+½), L/(|L|+2)) in [-1, 1]², as an image; the half with τ < 0 is never read."""
-    rho = torch.from_numpy(beta_quantile_ratio())
+    """-2ρ over (L/(|L|+2), q/(q+1)) in [-1, 1]², as an image; the half with q < 0 is never read."""
+    rho = torch.from_numpy(beta_quantile_ratio() * -2)
     signed = torch.cat((rho.flip(0)[:-1], rho))
     image = torch.cat((signed.new_zeros(len(signed), rho.shape[1] - 1), signed), dim=1).T.contiguous()
     return image[None, None].to(device=device, dtype=dtype)
-
-
-@functools.cache
-@torch.inference_mode(False)
-def _cached_constants(device: torch.device, dtype: torch.dtype, dim: int) -> Tensor:
-    """Lower bounds, upper bounds and offsets of (L, τ), each of shape (2, 1, ..., 1)."""
-    values = torch.tensor([LOWEST, HIGHEST, OFFSETS], dtype=dtype, device=device)
-    return values.view(3, 2, *(1,) * dim)

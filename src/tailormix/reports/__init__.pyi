@@ -1,0 +1,33 @@
+__all__ = [
+    "Evaluation",
+    "ReliabilityCurve",
+    "RiskCurve",
+    "Settings",
+    "SpreadCurve",
+    "before_after_diagram",
+    "diagrams",
+    "evaluate",
+    "evaluation_page",
+    "reliability_curve",
+    "reliability_diagram",
+    "risk_coverage_curve",
+    "risk_coverage_diagram",
+    "spread_curve",
+    "spread_diagram",
+]
+
+from .curves import ReliabilityCurve as ReliabilityCurve
+from .curves import RiskCurve as RiskCurve
+from .curves import SpreadCurve as SpreadCurve
+from .curves import reliability_curve as reliability_curve
+from .curves import risk_coverage_curve as risk_coverage_curve
+from .curves import spread_curve as spread_curve
+from .diagrams import diagrams as diagrams
+from .evaluation import Evaluation as Evaluation
+from .evaluation import Settings as Settings
+from .measuring import evaluate as evaluate
+from .page import evaluation_page as evaluation_page
+from .reliability import before_after_diagram as before_after_diagram
+from .reliability import reliability_diagram as reliability_diagram
+from .risk import risk_coverage_diagram as risk_coverage_diagram
+from .spread import spread_diagram as spread_diagram

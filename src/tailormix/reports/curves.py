@@ -1,0 +1,163 @@
+"""The numbers behind the diagrams, without any drawing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from tailormix.metrics.bins import bin_sums
+from tailormix.metrics.inputs import classified
+from tailormix.metrics.regressed import Regressed, regressed
+from tailormix.metrics.rows import Rows, rows
+from tailormix.metrics.variance_calibration import spread_sums
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tailormix.metrics.inputs import Array
+    from tailormix.metrics.resampling import Interval
+
+    Numbers = npt.NDArray[np.float64]
+
+BAND = 0.95
+MOST_POINTS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """Per bin: samples, mean confidence, accuracy, and the 95 % band of a calibrated model's accuracy."""
+
+    count: Numbers
+    confidence: Numbers
+    accuracy: Numbers
+    low: Numbers
+    high: Numbers
+    ece: Interval | float
+
+    @property
+    def mean_confidence(self) -> float:
+        """Over all samples."""
+        return float(np.nansum(self.count * self.confidence) / self.count.sum())
+
+    @property
+    def mean_accuracy(self) -> float:
+        """Over all samples."""
+        return float(np.nansum(self.count * self.accuracy) / self.count.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadCurve:
+    """Per bin with samples: number, root mean variance, root mean squared error and its 95 % interval."""
+
+    count: Numbers
+    predicted: Numbers
+    observed: Numbers
+    low: Numbers
+    high: Numbers
+    ence: Interval | float
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCurve:
+    """Risk of the share ``coverage`` of points that the model is surest of; ``best`` knows the errors."""
+
+    coverage: Numbers
+    risk: Numbers
+    best: Numbers
+    area: float
+    risk_name: str
+
+
+def reliability_curve(
+    predictions: Array,
+    targets: Array,
+    *,
+    from_logits: bool = False,
+    n_bins: int = 15,
+    binary: str | None = None,
+    ece: Interval | None = None,
+) -> ReliabilityCurve:
+    """Return the reliability of predictions (n, C); ``ece`` adds an interval to the value that is shown.
+
+    >>> p = np.array([[0.2, 0.8], [0.2, 0.8]])
+    >>> reliability_curve(p, np.array([1, 0]), n_bins=2).accuracy
+    array([nan, 0.5])
+    """
+    found = rows(classified(predictions, targets, from_logits=from_logits, binary=binary))
+    return reliability_of_rows(found, n_bins=n_bins, ece=ece)
+
+
+def reliability_of_rows(found: Rows, *, n_bins: int = 15, ece: Interval | None = None) -> ReliabilityCurve:
+    """Return the reliability of statistics that were collected before."""
+    from scipy.stats import binom
+
+    sums = bin_sums(found.confidence, found.event, n_bins).cpu().numpy()
+    count, confidence, event = sums.T
+    with np.errstate(invalid="ignore"):
+        confidence, accuracy = confidence / count, event / count
+        chance = np.clip(np.nan_to_num(confidence), 0, 1)
+        low, high = binom.interval(BAND, np.maximum(count, 1), chance)
+        low, high = (np.where(count > 0, edge / count, np.nan) for edge in (low, high))
+    value = float(np.nansum(np.abs(sums[:, 2] - sums[:, 1])) / count.sum())
+    return ReliabilityCurve(count, confidence, accuracy, low, high, value if ece is None else ece)
+
+
+def spread_curve(
+    mean: Array, std: Array, targets: Array, *, n_bins: int = 15, ence: Interval | None = None
+) -> SpreadCurve:
+    """Return predicted against observed error over the bins of ENCE, all outputs together.
+
+    >>> spread_curve(np.zeros(4), np.ones(4), np.full(4, 2.0)).observed
+    array([2.])
+    """
+    from scipy.stats import chi2
+
+    given = regressed(mean, targets, std)
+    flat = Regressed(given.mean.view(-1, 1), given.targets.view(-1, 1), given.spread.view(-1, 1))
+    sums = spread_sums(flat, n_bins, "std")[0].cpu().numpy()
+    count, variance, squared = sums[sums[:, 0] > 0].T
+    tails = chi2.ppf([[(1 + BAND) / 2], [(1 - BAND) / 2]], count)
+    low, high = np.sqrt(squared / tails)
+    predicted, observed = np.sqrt(variance / count), np.sqrt(squared / count)
+    used = predicted > 0
+    value = float(np.mean(np.abs(observed[used] / predicted[used] - 1))) if used.any() else float("nan")
+    return SpreadCurve(count, predicted, observed, low, high, value if ence is None else ence)
+
+
+def risk_coverage_curve(confidence: Array, loss: Array, *, risk_name: str = "error rate") -> RiskCurve:
+    """Return the mean loss of the k surest points for every k; ties in confidence share their loss.
+
+    ``confidence`` (n,): more is surer (a standard deviation enters with a minus). ``area`` is the mean of
+    the curve.
+
+    >>> risk_coverage_curve(np.array([0.9, 0.6]), np.array([0.0, 1.0])).risk
+    array([0. , 0.5])
+    """
+    sure, lost = (np.asarray(one, dtype=np.float64).reshape(-1) for one in (confidence, loss))
+    order = np.argsort(-sure, kind="stable")
+    shared = _share_ties(sure[order], lost[order])
+    number = np.arange(1, len(sure) + 1)
+    risk, best = np.cumsum(shared) / number, np.cumsum(np.sort(lost)) / number
+    shown = np.unique(np.linspace(0, len(sure) - 1, MOST_POINTS).round().astype(int))
+    return RiskCurve(number[shown] / len(sure), risk[shown], best[shown], float(risk.mean()), risk_name)
+
+
+def _share_ties(sure: Any, lost: Any) -> Any:
+    _, group, count = np.unique(sure, return_inverse=True, return_counts=True)
+    return (np.bincount(group, weights=lost) / count)[group]
+
+
+def risk_of_rows(found: Rows) -> RiskCurve:
+    """Return the risk–coverage curve of a classifier's error."""
+    return risk_coverage_curve(found.confidence.cpu().numpy(), (1 - found.hit).cpu().numpy())
+
+
+def risk_of_spread(mean: Array, std: Array, targets: Array) -> RiskCurve:
+    """Return the risk–coverage curve of a regression's squared error, sorted by the predicted spread."""
+    given = regressed(mean, targets, std)
+    loss = given.error.square().mean(1)
+    spread = given.spread.square().mean(1)
+    return risk_coverage_curve(*(torch.stack([-spread, loss]).cpu().numpy()), risk_name="mean squared error")

@@ -1,0 +1,154 @@
+"""Bootstrap intervals and the paired test."""
+
+import numpy as np
+import pytest
+import torch
+
+from support_metrics import classifier, regressor
+from tailormix import metrics
+from tailormix.metrics.catalogue import METRICS, metric_function
+from tailormix.metrics.resampling import bootstrap_weights, interval_from
+from tailormix.metrics.reweighting import weighted_metric
+
+
+def case(name: str, n: int = 80) -> tuple[tuple[torch.Tensor, ...], dict[str, object]]:
+    if METRICS[name].task == "classification":
+        logits, targets = classifier(n)
+        return ((logits * 2).round() / 2, targets), {"from_logits": True}  # rounding makes ties
+    data = dict(zip(("mean", "std", "targets"), regressor(n, outputs=2), strict=True))
+    return tuple(data[key] for key in METRICS[name].arrays), {}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_weights_are_repetitions(name: str) -> None:
+    """The weighted form with counts w equals the function on rows repeated w times, edges of bins kept."""
+    arrays, options = case(name)
+    weighted = weighted_metric(name, arrays, **options)
+    ones = torch.ones(1, weighted.units, dtype=torch.float64)
+    assert float(weighted.value(ones)) == pytest.approx(metric_function(name)(*arrays, **options), rel=1e-10)
+    weights = next(bootstrap_weights(80, 3, seed=1))
+    if name.startswith(("uce", "ence")):  # edges stay put only while the extremes are drawn
+        weights[:, :] = 1 + (weights > 1).double()
+    for row, value in zip(weights, weighted.value(weights), strict=True):
+        repeated = [array.repeat_interleave(row.long(), dim=0) for array in arrays]
+        assert float(value) == pytest.approx(metric_function(name)(*repeated, **options), rel=1e-9), name
+
+
+def test_interval_of_a_mean_agrees_with_scipy() -> None:
+    from scipy import stats
+
+    p = torch.rand(300, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    y = torch.zeros(300, dtype=torch.long)
+    ours = metrics.interval("brier", torch.stack([1 - p, p], 1), y, resamples=4000)
+    peer = stats.bootstrap(((2 * p**2).numpy(),), np.mean, n_resamples=4000, method="basic", rng=0)
+    assert (ours.low, ours.high) == pytest.approx(tuple(peer.confidence_interval), abs=0.005)
+
+
+def test_callable_and_name_agree() -> None:
+    logits, targets = classifier(150)
+    by_name = metrics.interval("ece", logits, targets, from_logits=True, resamples=400)
+    by_call = metrics.interval(metrics.ece, logits, targets, from_logits=True, resamples=400)
+    assert by_name.value == by_call.value
+    assert (by_name.low, by_name.high) == pytest.approx((by_call.low, by_call.high), abs=0.02)
+
+
+def test_intervals_cover_the_truth() -> None:
+    """Targets follow the predictions: the true accuracy, the mean confidence, is covered 95 times in 100."""
+    inside = 0
+    random = torch.Generator().manual_seed(0)
+    logits = 2 * torch.randn(400, 3, generator=random)
+    truth = float(logits.softmax(1).amax(1).mean())
+    for seed in range(100):
+        targets = torch.multinomial(logits.softmax(1), 1, generator=random)[:, 0]
+        found = metrics.interval("accuracy", logits, targets, from_logits=True, resamples=200, seed=seed)
+        inside += found.low <= truth <= found.high
+    assert 88 <= inside <= 100
+
+
+def test_interval_is_repeatable_and_widens_with_confidence() -> None:
+    arrays = classifier(100)
+    narrow, again, wide = (
+        metrics.interval("aece", *arrays, from_logits=True, resamples=300, confidence=level, seed=3)
+        for level in (0.5, 0.5, 0.99)
+    )
+    assert narrow == again
+    assert wide.low < narrow.low < narrow.high < wide.high
+    assert "[" in str(narrow)
+    assert narrow.as_dict()["confidence"] == 0.5
+
+
+def test_bounds_and_methods() -> None:
+    drawn = torch.linspace(0.1, 0.5, 101)
+    basic = interval_from(0.1, drawn, bounds=(0, 1))
+    assert (basic.low, basic.high) == pytest.approx((0.0, 0.1))
+    percentile = interval_from(0.1, drawn, method="percentile")
+    assert (percentile.low, percentile.high) == pytest.approx((0.11, 0.49))
+    with pytest.raises(ValueError, match="confidence must lie in"):
+        interval_from(0.1, drawn, confidence=2)
+    with pytest.raises(ValueError, match="unknown method"):
+        interval_from(0.1, drawn, method="magic")
+
+
+@pytest.mark.parametrize("name", [name for name, info in METRICS.items() if info.task == "classification"])
+def test_very_many_points_are_resampled_in_groups(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """6000 points in 2000 groups: the interval stays close to that of single points."""
+    from tailormix.metrics import groups, reweighting, weighted_classification
+
+    logits, targets = classifier(6000)
+    single = metrics.interval(name, logits, targets, from_logits=True, resamples=400)
+    monkeypatch.setattr(groups, "MOST_UNITS", 2000)
+    monkeypatch.setattr(reweighting, "GROUP_VALUES", 1)
+    monkeypatch.setattr(weighted_classification, "MOST_LEVELS", 1000)
+    assert weighted_metric(name, (logits, targets), from_logits=True).units == 2000
+    grouped = metrics.interval(name, logits, targets, from_logits=True, resamples=400)
+    assert grouped.value == single.value
+    assert grouped.high - grouped.low == pytest.approx(single.high - single.low, rel=0.3)
+    assert grouped.high == pytest.approx(single.high, abs=(single.high - single.low) / 3)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_model_does_not_differ_from_itself(name: str) -> None:
+    (*ours, targets), options = case(name, 60)
+    found = metrics.paired_test(name, tuple(ours), tuple(ours), targets, resamples=50, **options)
+    assert (found.difference.value, found.difference.low, found.difference.high) == (0, 0, 0)
+    assert found.p_value == 1
+
+
+def test_paired_test_finds_a_real_difference_and_agrees_with_scipy() -> None:
+    """On hits the swap test is scipy's permutation test of paired samples."""
+    from scipy import stats
+
+    logits, targets = classifier(120)
+    noisy = logits + 3 * torch.randn(logits.shape, generator=torch.Generator().manual_seed(5))
+    found = metrics.paired_test("accuracy", logits, noisy, targets, from_logits=True, resamples=2000)
+    hits = [(one.argmax(1) == targets).double().numpy() for one in (logits, noisy)]
+    peer = stats.permutation_test(
+        hits, lambda a, b, axis: (a - b).mean(axis), permutation_type="samples", n_resamples=2000, rng=0
+    )
+    assert found.difference.value == pytest.approx(hits[0].mean() - hits[1].mean())
+    assert found.p_value == pytest.approx(peer.pvalue, abs=0.01)
+    assert found.difference.low > 0
+    assert found.as_dict()["p_value"] == found.p_value
+
+
+def test_swap_test_is_uniform_under_the_null() -> None:
+    """Two exchangeable noisy copies of a model: p below 0.1 in about a tenth of the cases."""
+    small = 0
+    for seed in range(60):
+        logits, targets = classifier(80, seed=seed)
+        noise = torch.randn(2, *logits.shape, generator=torch.Generator().manual_seed(seed))
+        found = metrics.paired_test(
+            "ece", logits + noise[0], logits + noise[1], targets, from_logits=True, resamples=99
+        )
+        small += found.p_value <= 0.1
+    assert small <= 14
+
+
+def test_bad_use() -> None:
+    logits, targets = classifier(20)
+    with pytest.raises(ValueError, match="unknown metric 'ecee'; did you mean 'ece'"):
+        metrics.interval("ecee", logits, targets)
+    with pytest.raises(ValueError, match="expected 20 rows"):
+        metrics.paired_test("ece", logits, logits[:5], targets)
+    with pytest.raises(ValueError, match="resamples must be >= 1"):
+        metrics.interval("ece", logits, targets, from_logits=True, resamples=0)

@@ -1,0 +1,106 @@
+"""Saving and loading every calibrator in both formats, with what it was fitted on."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from support_posthoc import distorted, gaussian, split
+from tailormix import posthoc
+from tailormix.posthoc import CALIBRATORS, TemperatureScaling, VectorScaling
+from tailormix.predictions import LeakError, Predictions
+
+
+def fitted(name: str) -> tuple[object, object]:
+    """Return a fitted calibrator and something to transform."""
+    calibrator = CALIBRATORS[name].load()()
+    if name == "variance":
+        mean, std, targets = gaussian(50)
+        return calibrator.fit(
+            Predictions(targets=targets, mean=mean, std=std, ids=range(50), split="val")
+        ), std
+    return calibrator.fit(split("val", ids=[f"val-{i}" for i in range(200)])), distorted(20)[0]
+
+
+@pytest.mark.parametrize("ending", ["json", "safetensors"])
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_round_trip(name: str, ending: str, tmp_path: Path) -> None:
+    before, x = fitted(name)
+    path = before.save(tmp_path / f"one.{ending}")
+    for after in (posthoc.load(path), type(before).load(path)):
+        assert type(after) is type(before)
+        assert np.array_equal(np.asarray(after.transform(x)), np.asarray(before.transform(x)))
+        assert after.provenance.as_dict() == before.provenance.as_dict()
+        assert np.array_equal(after.provenance.points, before.provenance.points)
+    assert [file.name for file in tmp_path.iterdir()] == [f"one.{ending}"]
+
+
+def test_dictionary_and_folder_are_equal() -> None:
+    kinds = {info.load().kind for info in CALIBRATORS.values()}
+    assert kinds == set(CALIBRATORS)
+    public = {name for name in posthoc.__all__ if name.endswith(("Scaling", "Calibration"))}
+    assert public == {info.class_name for info in CALIBRATORS.values()}
+
+
+@pytest.mark.parametrize("ending", ["json", "safetensors"])
+def test_the_guard_survives_saving(ending: str, tmp_path: Path) -> None:
+    path = TemperatureScaling().fit(split("val", ids=range(200))).save(tmp_path / f"t.{ending}")
+    with pytest.raises(LeakError, match="1 of these 200 points"):
+        posthoc.load(path).transform(split("test", ids=range(199, 399), seed=1))
+
+
+def test_imitation_is_written_down(tmp_path: Path) -> None:
+    scaler = TemperatureScaling().fit(split("test", ids=range(200)), imitate="released-protocol")
+    stored = json.loads(scaler.save(tmp_path / "t.json").read_text())
+    assert stored["provenance"]["imitates"] == "released-protocol"
+    assert stored["provenance"]["split"] == "test"
+    assert stored["facts"]["status"] == "converged"
+    assert (
+        posthoc.load(tmp_path / "t.json").transform(split("test", ids=range(200))).imitates
+        == "released-protocol"
+    )
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    scaler = TemperatureScaling().fit(*distorted(50))
+    with pytest.raises(ValueError, match=r"must end in .json or .safetensors, got 't.pkl'"):
+        scaler.save(tmp_path / "t.pkl")
+    scaler.save(tmp_path / "t.json")
+    with pytest.raises(ValueError, match="kind must be 'vector', got 'temperature'"):
+        VectorScaling.load(tmp_path / "t.json")
+    (tmp_path / "bad.json").write_text("{}")
+    (tmp_path / "half.json").write_text('{"format": ')
+    (tmp_path / "bad.safetensors").write_bytes(b"nonsense")
+    for name in ("bad.json", "half.json", "bad.safetensors"):
+        with pytest.raises(ValueError, match="cannot read a calibrator"):
+            posthoc.load(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        posthoc.load(tmp_path / "missing.json")
+
+
+def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scaler = TemperatureScaling().fit(*distorted(50))
+    path = scaler.save(tmp_path / "t.json")
+    old = path.read_text()
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        TemperatureScaling().fit(*distorted(60)).save(path)
+    assert path.read_text() == old
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_names_without_torch() -> None:
+    import subprocess
+    import sys
+
+    program = "import sys; from tailormix.posthoc import CALIBRATORS; assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_torch_and_numpy_keep_their_kind() -> None:
+    vector = VectorScaling().fit(*distorted(100))
+    x = distorted(5)[0]
+    assert isinstance(vector.transform(x), torch.Tensor)
+    assert isinstance(vector.transform(x.numpy()), np.ndarray)

@@ -1,0 +1,157 @@
+"""The record of predictions, the leak guard, and the files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from support_posthoc import distorted, split
+from tailormix.posthoc import IsotonicCalibration, MatrixScaling, TemperatureScaling, VectorScaling
+from tailormix.prediction_files import load_predictions, save_predictions
+from tailormix.predictions import IMITATED, LeakError, Predictions, allow_fit, shared_points
+
+KINDS = [TemperatureScaling, VectorScaling, MatrixScaling, IsotonicCalibration]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["test", "Test", "test-c", "testing"])
+def test_fitting_on_test_points_raises(kind: type, name: str) -> None:
+    with pytest.raises(LeakError, match="cannot fit on split"):
+        kind().fit(split(name))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_judging_on_fitted_points_raises(kind: type) -> None:
+    val, test = split("val", ids=range(200)), split("test", ids=range(200, 400), seed=1)
+    fitted = kind().fit(val)
+    assert fitted.transform(test).split == "test"
+    assert fitted.transform(test).imitates is None
+    with pytest.raises(LeakError, match="200 of these 200 points"):
+        fitted.transform(val)
+    with pytest.raises(LeakError, match="50 of these 200 points"):
+        fitted.transform(split("test", ids=range(150, 350), seed=1))
+
+
+def test_the_same_arrays_are_recognised_without_ids() -> None:
+    fitted = TemperatureScaling().fit(*distorted(200))
+    with pytest.raises(LeakError):
+        fitted.transform(split("val"))
+    assert fitted.transform(split("val", seed=1)).split == "val"
+    assert fitted.transform(distorted(200)[0]).shape == (200, 5)
+
+
+def test_the_way_round_is_named_and_recorded() -> None:
+    test = split("test", ids=range(200))
+    fitted = TemperatureScaling().fit(test, imitate="released-protocol")
+    assert fitted.provenance.imitates == "released-protocol"
+    assert fitted.transform(test).imitates == "released-protocol"
+    val = split("val", ids=range(200))
+    assert (
+        TemperatureScaling().fit(val).transform(val, imitate="released-protocol").imitates
+        == "released-protocol"
+    )
+    with pytest.raises(ValueError, match="unknown imitate 'whatever'"):
+        TemperatureScaling().fit(test, imitate="whatever")
+    assert list(IMITATED) == ["released-protocol"]
+
+
+def test_a_refused_fit_leaves_the_old_one() -> None:
+    fitted = TemperatureScaling().fit(split("val", ids=range(200)))
+    before = fitted.temperature
+    with pytest.raises(LeakError):
+        fitted.fit(split("test", ids=range(200), seed=1))
+    assert fitted.temperature == before
+    assert fitted.provenance.split == "val"
+
+
+def test_fingerprint_ignores_order_and_type_of_ids() -> None:
+    a, b, c = (
+        split("val", ids=range(200)),
+        split("val", ids=[str(i) for i in reversed(range(200))]),
+        split("val", ids=range(1, 201)),
+    )
+    assert a.fingerprint == b.fingerprint != c.fingerprint
+    assert a.fingerprint.startswith("ids:")
+    assert shared_points(allow_fit(a), c) == 199
+    assert split("val").fingerprint.startswith("content:")
+    assert split("val").fingerprint != split("val", seed=1).fingerprint
+
+
+def test_tensor_ids_and_bfloat16() -> None:
+    logits, targets = distorted(4)
+    one = Predictions(targets=targets, logits=logits.bfloat16(), ids=torch.arange(4))
+    assert one.fingerprint == Predictions(targets=targets, logits=logits, ids=[0, 1, 2, 3]).fingerprint
+    assert Predictions(targets=targets, logits=logits.bfloat16()).fingerprint.startswith("content:")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({}, "got none of them"),
+        ({"logits": np.eye(2), "probabilities": np.eye(2)}, "got logits and probabilities"),
+        ({"mean": np.ones(2)}, "got mean"),
+        ({"logits": np.eye(3)}, "logits must have one row a target: expected 2, got 3"),
+        ({"logits": np.eye(2), "ids": [1]}, "ids must have one row a target: expected 2, got 1"),
+    ],
+)
+def test_bad_records(arrays: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Predictions(targets=np.array([0, 1]), **arrays)
+
+
+def test_probabilities_cannot_be_calibrated_as_logits() -> None:
+    p = Predictions(targets=np.array([0, 1]), probabilities=np.eye(2))
+    with pytest.raises(ValueError, match="fitted on logits"):
+        TemperatureScaling().fit(p)
+    with pytest.raises(ValueError, match="applied to logits"):
+        TemperatureScaling().fit(*distorted(50)).transform(p)
+
+
+def test_npz_round_trip(tmp_path: Path) -> None:
+    before = split("val", ids=[f"point-{i}" for i in range(200)])
+    after = load_predictions(save_predictions(tmp_path / "p.npz", before))
+    assert after.fingerprint == before.fingerprint
+    assert (after.split, after.task, after.from_logits) == ("val", "classification", True)
+    assert np.array_equal(after.logits, before.logits.numpy())
+    (tmp_path / "run").mkdir()
+    save_predictions(tmp_path / "run" / "predictions.npz", before)
+    assert load_predictions(tmp_path / "run").fingerprint == before.fingerprint
+
+
+@pytest.mark.parametrize("prefix", ["", "test."])
+def test_npy_pairs_are_mapped(prefix: str, tmp_path: Path) -> None:
+    logits, targets = distorted(30)
+    np.save(tmp_path / f"{prefix}logits.npy", logits.numpy())
+    np.save(tmp_path / f"{prefix}targets.npy", targets.numpy())
+    np.save(tmp_path / f"{prefix}ids.npy", np.arange(30))
+    found = load_predictions(tmp_path / f"{prefix}logits.npy", split="test")
+    assert isinstance(found.logits, np.memmap)
+    assert found.split == "test"
+    assert found.fingerprint == Predictions(targets=targets, logits=logits, ids=range(30)).fingerprint
+    if not prefix:
+        assert load_predictions(tmp_path).fingerprint == found.fingerprint
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", logits=np.eye(2))
+    with pytest.raises(ValueError, match="must hold the array 'targets', got logits"):
+        load_predictions(tmp_path / "a.npz")
+    np.savez(
+        tmp_path / "b.npz", logits=np.eye(2), targets=np.array([0, 1]), ids=np.array([{}, {}], dtype=object)
+    )
+    with pytest.raises(ValueError, match="cannot read"):
+        load_predictions(tmp_path / "b.npz")
+    (tmp_path / "c.npz").write_bytes(b"PK nonsense")
+    with pytest.raises(ValueError, match="cannot read"):
+        load_predictions(tmp_path / "c.npz")
+    np.save(tmp_path / "scores.npy", np.eye(2))
+    with pytest.raises(ValueError, match=r"expected a file name that ends in logits\.npy"):
+        load_predictions(tmp_path / "scores.npy")
+    with pytest.raises(ValueError, match=r"must be an \.npz or \.npy file"):
+        load_predictions(tmp_path / "a.csv")
+    with pytest.raises(FileNotFoundError, match="holds neither"):
+        load_predictions(tmp_path)
+    np.savez(tmp_path / "d.npz", logits=np.eye(2), targets=np.array([0, 1]), split="val")
+    with pytest.raises(ValueError, match="split must be 'val'"):
+        load_predictions(tmp_path / "d.npz", split="test")

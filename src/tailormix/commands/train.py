@@ -106,7 +106,7 @@ def _task(
 
     options = [word for setting in chosen for word in ("--set", setting)]
     options += ["--seeds", str(record.training.seed), "--out", str(out)]
-    return Task(("train", experiment, *options, *(["--tensorboard"] if tensorboard else [])), path)
+    return Task((experiment, *options, *(["--tensorboard"] if tensorboard else [])), path)
 
 
 def _many(tasks: Sequence[Task], jobs: int, engine: str) -> list[Outcome]:

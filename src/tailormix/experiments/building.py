@@ -13,7 +13,7 @@ from tailormix.objectives.reduction import squared_error
 from tailormix.training.parts import Parts
 from tailormix.training.seeds import Stream, derive
 
-from .record import DEFAULT_LOSS, REGRESSION_LOSSES
+from .record import DEFAULT_LOSS, REGRESSION_LOSSES, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,9 +43,10 @@ def build(experiment: Experiment, device: torch.device | str = "cpu") -> Parts:
 
 
 def _method(experiment: Experiment, splits: DataSplits) -> Method:
-    method = build_method(
-        experiment.method.name, **{"num_classes": splits.num_classes, **experiment.method.options}
-    )
+    name, settings = experiment.method.name, dict(experiment.method.options)
+    if splits.num_classes is not None and "num_classes" in settings_of(name):
+        settings.setdefault("num_classes", splits.num_classes)
+    method = build_method(name, **settings)
     inputs = _augmented(splits.train, experiment.training.seed)
     return method.fit(inputs, splits.train.targets)
 

@@ -22,10 +22,10 @@ def lay_over(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, An
     >>> lay_over(lower, {"method": "mixup"})["method"]
     {'name': 'mixup'}
     """
-    merged = dict(lower)
+    merged = {key: _section(key, value) if key in SECTIONS else value for key, value in lower.items()}
     for key, value in upper.items():
         if key in SECTIONS:
-            section, old = _section(key, value), _section(key, lower.get(key, {}))
+            section, old = _section(key, value), merged.get(key, {})
             other = section.get("name", old.get("name")) != old.get("name")
             merged[key] = section if other else {**old, **section}
         else:

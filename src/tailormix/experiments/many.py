@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 #: joblib's backends; runs are processes anyway, so that a thread to watch each is enough on one machine
 ENGINES = {"local": "threading", "loky": "loky", "ray": "ray", "dask": "dask"}
 LOG = "log.txt"
-PROGRAM = "from tailormix.cli import main; main()"
+PROGRAM = "import typer; from tailormix.commands.train import train; typer.run(train)"
 
 
 @dataclass(frozen=True)
 class Task:
-    """A run to be started: the arguments of ``tailormix``, and its folder."""
+    """A run to be started: the arguments of ``tailormix train``, and its folder."""
 
     arguments: tuple[str, ...]
     path: Path
@@ -37,7 +37,7 @@ class Task:
     @property
     def command(self) -> str:
         """What to type to run it again."""
-        return shlex.join(["tailormix", *self.arguments])
+        return shlex.join(["tailormix", "train", *self.arguments])
 
 
 @dataclass(frozen=True)

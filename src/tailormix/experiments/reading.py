@@ -10,7 +10,7 @@ from tailormix import checks
 
 from .catalogue import EXPERIMENTS
 from .layers import from_command_line, lay_over
-from .record import Experiment, from_flat
+from .record import DEFAULT_NAMES, Experiment, from_flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ def read(experiment: str | Path, settings: Sequence[str] = (), *, seed: int | No
     Traceback (most recent call last):
     ValueError: unknown experiment 'moon'; did you mean 'moons'? Known: moons, ...
     """
-    values = lay_over(values_of(experiment), from_command_line(settings))
+    values = lay_over(lay_over(DEFAULT_NAMES, values_of(experiment)), from_command_line(settings))
     return from_flat(values if seed is None else {**values, "seed": seed})
 
 

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 #: losses of real targets; ``denormalised`` multiplies by the data's scale first, as the released code does
 REGRESSION_LOSSES = {"mse": "squared error", "mse-denormalised": "squared error in the published units"}
 DEFAULT_LOSS = "default"
+DEFAULT_NAMES = {
+    "method": "erm",
+    "loss": DEFAULT_LOSS,
+    "optimiser": Settings().optimiser.name,
+    "schedule": Settings().schedule.name,
+}
 PARTS = ("data", "model", "method", "loss")
 SECTIONS = (*PARTS, "optimiser", "schedule")
 SETTINGS = tuple(f.name for f in dataclasses.fields(Settings))
@@ -42,8 +48,8 @@ class Experiment:
 
     data: Choice
     model: Choice
-    method: Choice = field(default_factory=lambda: Choice("erm"))
-    loss: Choice = field(default_factory=lambda: Choice(DEFAULT_LOSS))
+    method: Choice = field(default_factory=lambda: Choice(DEFAULT_NAMES["method"]))
+    loss: Choice = field(default_factory=lambda: Choice(DEFAULT_NAMES["loss"]))
     training: Settings = field(default_factory=Settings)
     summary: str = ""
 
@@ -51,7 +57,7 @@ class Experiment:
         checks.known("data", self.data.name, DATASETS)
         if not str(self.model.name).startswith(TIMM_PREFIX):
             checks.known("model", self.model.name, MODELS)
-        known_options("method", self.method, {name: _settings_of(name) for name in METHODS})
+        known_options("method", self.method, {name: settings_of(name) for name in METHODS})
         known_options("loss", self.loss, _loss_options())
 
     def flat(self) -> dict[str, Any]:
@@ -88,7 +94,8 @@ def _choice(key: str, section: Mapping[str, Any]) -> Choice:
     return Choice(section["name"], {name: value for name, value in section.items() if name != "name"})
 
 
-def _settings_of(method: str) -> Mapping[str, Any]:
+def settings_of(method: str) -> Mapping[str, Any]:
+    """The settings that a method takes, by name."""
     return inspect.signature(METHODS[method].build).parameters
 
 

@@ -57,6 +57,8 @@ def read(path: Path) -> Checkpoint:
         facts = metadata["facts"]
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from error
+    if metadata.get("format") != str(FORMAT):
+        raise CheckpointError(f"{path} must have format {FORMAT}, got {metadata.get('format')}")
     if metadata.get("checksum") != checksum(tensors, facts):
         raise CheckpointError(f"{path} is damaged: its checksum is not that of its content")
     return Checkpoint(tensors, json.loads(facts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -77,13 +78,15 @@ def train_epoch(run: Run, asked: threading.Event) -> None:
     state, device = run.state, run.fabric.device
     plan = run.sampler.plan(state.epoch, state.step)
     batches = run.parts.data.train.batches(plan, run.settings.workers)
+    on_cpu = device.type == "cpu"
     precise = torch.float32 if device.type == "mps" else torch.float64
-    total = torch.tensor(state.loss, dtype=precise, device=device)
-    look_every = 1 if device.type == "cpu" else LOOK_EVERY
+    total: Any = state.loss if on_cpu else torch.tensor(state.loss, dtype=precise, device=device)
+    look_every = 1 if on_cpu else LOOK_EVERY
     started = time.monotonic() - state.seconds
     run.step.train()
     for (x, y), (rows, _) in zip(batches, plan, strict=True):
-        total += train_step(run, x, y, rows)
+        loss = train_step(run, x, y, rows)
+        total = total + (loss.item() if on_cpu else loss)
         state.step += 1
         if state.step % look_every == 0 or state.step == run.sampler.steps:
             state.loss, state.seconds = float(total), time.monotonic() - started
@@ -98,14 +101,15 @@ def train_step(run: Run, x: Tensor, y: Tensor, rows: Tensor) -> Tensor:
         group["lr"] = group["base_lr"] * run.factor(at)
     reseed(derive(run.settings.seed, Stream.STEP, at.epoch, at.step, run.fabric.global_rank), device)
     loss: Tensor = run.step(x, y, ids=rows.to(device, non_blocking=True), group=run.group)
-    if device.type == "cpu" and not bool(loss.isfinite()):
+    if device.type == "cpu" and not math.isfinite(loss.item()):
         raise non_finite(run, at.step)  # before the step, so that the weights stay good
     weight = run.sampler.weight(at.step)
     run.fabric.backward(loss if weight == 1 else loss * weight)
     if run.settings.clip:
         run.fabric.clip_gradients(run.step, run.optimiser, max_norm=run.settings.clip)
     run.optimiser.step()
-    run.optimiser.zero_grad()
+    for parameter in run.parameters:
+        parameter.grad = None  # what zero_grad does, without its bookkeeping
     return loss.detach() * weight
 
 

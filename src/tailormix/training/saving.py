@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,11 @@ class Run:
     state: State = field(default_factory=State)
     saved_bests: list[int] = field(default_factory=list)
     saved_at: float = field(default_factory=time.monotonic)
+
+    @functools.cached_property
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """What is trained."""
+        return list(self.parts.model.parameters())
 
     @property
     def checkpoints(self) -> Path:

@@ -29,8 +29,8 @@ STEPS = 50
 
 
 def settings(method: str, loss: str) -> list[str]:
-    """Dropout, momentum, a schedule and a checkpoint after every step: 200 steps in all."""
-    own = ["epochs=4", "batch=6", f"method={method}", f"loss={loss}", "checkpoint_every=0"]
+    """Dropout, momentum, a schedule and a checkpoint after every step: 150 steps in all."""
+    own = ["epochs=3", "batch=6", f"method={method}", f"loss={loss}", "checkpoint_every=0"]
     return [*own, "model.dropout=0.2", "optimiser.lr=0.003", "schedule=one-cycle", "accelerator=cpu"]
 
 
@@ -92,8 +92,8 @@ def main(method: str, loss: str, folder: Path, seed: int) -> None:
     draw = random.Random(seed)
     killed, alone = folder / "killed", folder / "alone"
     ends = [
-        kill_after(draw.randrange(low, low + 30), start(method, loss, killed), killed, draw.random() / 100)
-        for low in (1, 41, 81)
+        kill_after(draw.randrange(low, low + 20), start(method, loss, killed), killed, draw.random() / 100)
+        for low in (1, 31, 61)
     ]
     stopped_at = steps_done(killed)
     train(method, loss, killed)

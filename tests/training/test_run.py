@@ -1,9 +1,6 @@
-"""The loop and the run folder: what is selected, what is written, and what stops a run."""
+"""The loop and the run folder: what is selected and what is written."""
 
 import json
-import os
-import signal
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,15 +12,10 @@ from torch import nn
 
 from tailormix.data import DataSplits
 from tailormix.data.access.memory import MemorySplit
-from tailormix.experiments import read
-from tailormix.experiments.running import run_experiment
 from tailormix.methods import build_method
 from tailormix.prediction_files import load_predictions
 from tailormix.training import (
-    CheckpointError,
     Choice,
-    Interrupted,
-    NonFiniteLoss,
     Parts,
     RunError,
     Settings,
@@ -34,29 +26,7 @@ from tailormix.training import (
 )
 from tailormix.training.reporting import silent
 from tailormix.training.state import State, is_better
-
-SMALL = ["epochs=3", "batch=100", "accelerator=cpu"]
-
-
-def train(path: Path, *settings: str, name: str = "moons", **options: Any) -> dict[str, Any]:
-    return run_experiment(read(name, [*SMALL, *settings]), path, **options)
-
-
-def listener(hear: Any) -> Any:
-    """A reporter that hands each row to ``hear``."""
-
-    def report(row: dict[str, Any], epochs: int) -> None:
-        hear(row)
-
-    return report
-
-
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (path / folder.METRICS).read_text().splitlines()]
-
-
-def without_times(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if not key.startswith("seconds")}
+from training.runs import listener, rows_of, train
 
 
 def test_a_run_folder_is_complete(tmp_path: Path) -> None:
@@ -102,97 +72,6 @@ def test_a_folder_of_another_experiment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"holds another experiment .epochs 3 instead of 4"):
         train(tmp_path, "epochs=4")
     train(tmp_path, "checkpoint_every=5")  # how a run is carried out may change
-
-
-def test_two_processes_cannot_write_into_one_folder(tmp_path: Path) -> None:
-    folder.prepare(tmp_path)
-    with folder.locked(tmp_path), pytest.raises(RunError, match="another process is writing into"):
-        train(tmp_path)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_after_the_step_with_a_checkpoint(number: int, tmp_path: Path) -> None:
-    """The signal comes while epoch 1 is reported; the run goes on to the same end as one left alone."""
-    with pytest.raises(Interrupted, match="epoch 2 after step 1 of 3"):
-        train(tmp_path / "stopped", report=listener(lambda _: os.kill(os.getpid(), number)))
-    facts = checkpoint.read(tmp_path / "stopped" / "checkpoints" / checkpoint.LAST).facts
-    assert (facts["epoch"], facts["step"]) == (1, 1)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    resumed, alone = train(tmp_path / "stopped"), train(tmp_path / "alone")
-    assert without_times(resumed) == without_times(alone)
-    assert [without_times(r) for r in rows_of(tmp_path / "stopped")] == [
-        without_times(r) for r in rows_of(tmp_path / "alone")
-    ]
-
-
-def test_a_damaged_checkpoint_falls_back_and_ends_the_same(tmp_path: Path) -> None:
-    calls = []
-
-    def stop_in_the_third(row: dict[str, Any], epochs: int) -> None:
-        calls.append(row)
-        if row["epoch"] == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    with pytest.raises(Interrupted):
-        train(tmp_path / "a", "checkpoint_every=0", report=stop_in_the_third)
-    last = tmp_path / "a" / "checkpoints" / checkpoint.LAST
-    last.write_bytes(last.read_bytes()[:-1] + b"\7")
-    with pytest.warns(UserWarning, match="falling back to the checkpoint before"):
-        resumed = train(tmp_path / "a", "checkpoint_every=0")
-    assert without_times(resumed) == without_times(train(tmp_path / "b"))
-
-
-def test_a_loss_that_is_no_number_names_step_rows_and_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(NonFiniteLoss) as raised:
-        train(
-            tmp_path,
-            "optimiser=sgd",
-            "optimiser.lr=1e30",
-            "checkpoint_every=0",
-            "loss=ce",
-            name="moons",
-        )
-    said = str(raised.value)
-    assert "epoch 1, step" in said
-    assert "training rows of the batch: [" in said
-    good = checkpoint.read(tmp_path / "checkpoints" / checkpoint.LAST)
-    assert str(tmp_path / "checkpoints" / checkpoint.LAST) in said
-    assert good.facts["step"] >= 1
-    assert not (tmp_path / folder.RESULT).exists()
-
-
-def test_no_room_fails_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = type("Usage", (), {"free": 10})
-    monkeypatch.setattr(folder.shutil, "disk_usage", lambda *_: usage)
-    told: list[Any] = []
-    with pytest.raises(RunError, match=r"needs about .* MB for checkpoints, but only 0\.0 MB are free"):
-        train(tmp_path, report=listener(told.append))
-    assert told == []
-
-
-def test_a_disk_that_fills_up_keeps_the_checkpoint_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written = checkpoint.write
-    count = iter(range(100))
-
-    def fills(path: Path, state: Any) -> None:
-        if next(count) == 2:
-            raise OSError(28, "No space left on device")
-        written(path, state)
-
-    monkeypatch.setattr(checkpoint, "write", fills)
-    with pytest.raises(CheckpointError, match="No space left"):
-        train(tmp_path, "checkpoint_every=0")
-    monkeypatch.undo()
-    assert checkpoint.read(tmp_path / "checkpoints" / checkpoint.LAST).facts["step"] == 2
-    assert train(tmp_path)["epochs"] == 3
-
-
-def test_a_folder_that_cannot_be_made_fails_before_training(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match=r"cannot write into .*choose another folder with --out"):
-        train(tmp_path / "file" / "run")
 
 
 def test_regression_has_a_spread_by_dropout_and_keeps_the_later_of_equals(tmp_path: Path) -> None:
@@ -243,14 +122,6 @@ def test_random_state_outside_is_left_alone(tmp_path: Path) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_outside_the_main_thread_a_run_works_without_handlers(tmp_path: Path) -> None:
-    found: list[dict[str, Any]] = []
-    thread = threading.Thread(target=lambda: found.append(train(tmp_path)))
-    thread.start()
-    thread.join(120)
-    assert found[0]["epochs"] == 3
-
-
 def test_tensorboard_and_timings(tmp_path: Path) -> None:
     started = time.monotonic()
     result = train(tmp_path, with_tensorboard=True)
@@ -273,3 +144,19 @@ def test_clipping_bounds_the_step(tmp_path: Path) -> None:
         if name.startswith("model.")
     )
     assert gap > 0.01**2
+
+
+def test_mixed_precision_trains(tmp_path: Path) -> None:
+    result = train(tmp_path, "precision=bf16-mixed", "clip=1.0")
+    assert result["test"]["before"]["nll"] < 1
+    weights = checkpoint.read(tmp_path / result["best weights"]).tensors
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
+
+
+def test_a_data_set_without_validation_keeps_its_last_epoch(tmp_path: Path) -> None:
+    """The published moons are 70 training and 30 test points: nothing may be chosen on the latter."""
+    result = train(tmp_path, "data.protocol=as-published", "batch=35")
+    assert result["best_epoch"] == 3
+    assert result["selection"] == {"split": None, "rule": "last epoch (no validation split)", "score": None}
+    assert "temperature" not in result
+    assert set(result["test"]) == {"before"}

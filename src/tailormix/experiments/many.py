@@ -81,7 +81,7 @@ def _wait(process: subprocess.Popen[bytes], stop: threading.Event | None) -> int
             told = True
 
 
-def _tail(path: Path, lines: int = 3) -> str:
+def _tail(path: Path, lines: int = 1) -> str:
     return " / ".join(path.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-lines:])
 
 

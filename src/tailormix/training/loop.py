@@ -57,7 +57,12 @@ def set_up(fabric: Fabric, parts: Parts, settings: Settings, path: Path, report:
     """Model, method and criterion as one wrapped step, with optimiser, sampler and schedule."""
     model: Any = torch.compile(parts.model) if settings.compile else parts.model
     parts.model.to(fabric.device)  # fused optimisers ask where the parameters lie
-    optimiser = build_optimiser(settings.optimiser.name, parts.model.parameters(), settings.optimiser.options)
+    optimiser = build_optimiser(
+        settings.optimiser.name,
+        parts.model.parameters(),
+        settings.optimiser.options,
+        fused=settings.precision != "16-mixed",
+    )
     for group in optimiser.param_groups:
         group["base_lr"] = group["lr"]
     step, optimiser = fabric.setup(Step(model, parts.method, parts.criterion), optimiser)
@@ -96,14 +101,12 @@ def train_epoch(run: Run, asked: threading.Event) -> None:
 def train_step(run: Run, x: Tensor, y: Tensor, rows: Tensor) -> Tensor:
     """One step of the optimiser; the detached loss."""
     state, device = run.state, run.fabric.device
-    at = Position(state.epoch, state.step, run.settings.epochs, run.sampler.steps)
-    for group in run.optimiser.param_groups:
-        group["lr"] = group["base_lr"] * run.factor(at)
-    reseed(derive(run.settings.seed, Stream.STEP, at.epoch, at.step, run.fabric.global_rank), device)
+    set_rates(run, state.step)
+    reseed(derive(run.settings.seed, Stream.STEP, state.epoch, state.step, run.fabric.global_rank), device)
     loss: Tensor = run.step(x, y, ids=rows.to(device, non_blocking=True), group=run.group)
     if device.type == "cpu" and not math.isfinite(loss.item()):
-        raise non_finite(run, at.step)  # before the step, so that the weights stay good
-    weight = run.sampler.weight(at.step)
+        raise non_finite(run, state.step)  # before the step, so that the weights stay good
+    weight = run.sampler.weight(state.step)
     run.fabric.backward(loss if weight == 1 else loss * weight)
     if run.settings.clip:
         run.fabric.clip_gradients(run.step, run.optimiser, max_norm=run.settings.clip)
@@ -111,6 +114,14 @@ def train_step(run: Run, x: Tensor, y: Tensor, rows: Tensor) -> Tensor:
     for parameter in run.parameters:
         parameter.grad = None  # what zero_grad does, without its bookkeeping
     return loss.detach() * weight
+
+
+def set_rates(run: Run, step: int) -> float:
+    """Give every group of parameters its learning rate at a step of this epoch; that of the first group."""
+    at = Position(run.state.epoch, step, run.settings.epochs, run.sampler.steps)
+    for group in run.optimiser.param_groups:
+        group["lr"] = group["base_lr"] * run.factor(at)
+    return float(run.optimiser.param_groups[0]["lr"])
 
 
 def look(run: Run, asked: threading.Event) -> None:
@@ -144,9 +155,9 @@ def finish_epoch(run: Run) -> None:
     getattr(parts.criterion, "end_epoch", lambda: None)()
     started = time.monotonic()
     metrics, score = validating.validate(parts, run.fabric, run.settings)
-    row = {
+    row: dict[str, Any] = {
         "epoch": state.epoch + 1,
-        "lr": run.optimiser.param_groups[0]["lr"],
+        "lr": set_rates(run, run.sampler.steps - 1),  # not as found: after a kill right here it is not set
         "loss": mean_over_ranks(run, state.loss) / run.sampler.steps,
         "validation": metrics,
         "seconds": state.seconds + time.monotonic() - started,

@@ -43,9 +43,11 @@ OPTIMISERS: dict[str, OptimiserRecord] = {
 
 
 def build_optimiser(
-    name: str, parameters: Iterable[nn.Parameter], options: Mapping[str, Any]
+    name: str, parameters: Iterable[nn.Parameter], options: Mapping[str, Any], *, fused: bool = True
 ) -> optim.Optimizer:
-    """The optimiser of that name over ``parameters``.
+    """The optimiser of that name over ``parameters``, as one fused kernel where torch has it.
+
+    Fused optimisers undo the loss scaling of float16 by themselves, which leaves no moment to clip gradients.
 
     >>> import torch
     >>> build_optimiser("sgd", [torch.nn.Parameter(torch.zeros(1))], {"lr": 0.5}).param_groups[0]["momentum"]
@@ -59,7 +61,7 @@ def build_optimiser(
     checks.non_negative("weight_decay", arguments["weight_decay"])
     parameters = list(parameters)
     make = getattr(importlib.import_module("torch.optim"), record.attribute)
-    return cast("optim.Optimizer", make(parameters, fused=_fusible(parameters), **arguments))
+    return cast("optim.Optimizer", make(parameters, fused=fused and _fusible(parameters), **arguments))
 
 
 def _fusible(parameters: Iterable[nn.Parameter]) -> bool:

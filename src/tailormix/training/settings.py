@@ -13,7 +13,7 @@ from .schedules import SCHEDULES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PRECISIONS = ("32-true", "16-mixed", "bf16-mixed", "64-true")
+PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
 ACCELERATORS = ("auto", "cpu", "cuda", "mps")
 
 

@@ -9,12 +9,14 @@ import typer
 
 from tailormix.commands.data import app as data_app
 from tailormix.commands.evaluate import evaluate
+from tailormix.commands.train import train
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=True, help="Train models whose confidence can be trusted."
 )
 
 app.add_typer(data_app, name="data")
+app.command()(train)
 app.command()(evaluate)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -28,7 +30,10 @@ def about() -> None:
 @app.command("list")
 def list_(
     family: Annotated[
-        str, typer.Argument(help="What to list: methods, losses, models, datasets.", metavar="FAMILY")
+        str,
+        typer.Argument(
+            help="What to list: methods, losses, models, datasets, experiments.", metavar="FAMILY"
+        ),
     ],
     as_json: Json = False,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tailormix.data.catalogue import DATASETS
+from tailormix.experiments.catalogue import EXPERIMENTS
 from tailormix.losses.catalogue import LOSSES
 from tailormix.methods import METHODS
 from tailormix.models.catalogue import MODELS
@@ -55,9 +56,15 @@ def datasets() -> list[Row]:
     ]
 
 
+def experiments() -> list[Row]:
+    """Name and one line of every experiment that ships with the package."""
+    return [{"name": name, "what": e.summary} for name, e in EXPERIMENTS.items()]
+
+
 FAMILIES: dict[str, Callable[[], list[Row]]] = {
     "methods": methods,
     "losses": losses,
     "models": models,
     "datasets": datasets,
+    "experiments": experiments,
 }

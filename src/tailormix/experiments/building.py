@@ -1,0 +1,87 @@
+"""From names to things: data, model, method and criterion of an experiment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from tailormix import checks, data, losses, models
+from tailormix.losses.catalogue import LOSSES
+from tailormix.methods import build_method
+from tailormix.objectives.reduction import squared_error
+from tailormix.training.parts import Parts
+from tailormix.training.seeds import Stream, derive
+
+from .record import DEFAULT_LOSS, REGRESSION_LOSSES, settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+    from tailormix.data import DataSplits, Split
+    from tailormix.method import Method
+    from tailormix.words import Criterion
+
+    from .record import Experiment
+
+
+def build(experiment: Experiment, device: torch.device | str = "cpu") -> Parts:
+    """Load the data onto ``device`` and build the rest to fit it; weights come from torch's generator."""
+    splits = data.load(experiment.data.name, seed=experiment.training.seed, **experiment.data.options).to(
+        device
+    )
+    if len(splits.train) == 0:
+        raise ValueError(f"data set {splits.name} has no training rows: it is for testing only")
+    model = models.build(
+        experiment.model.name,
+        **models.shape_arguments(experiment.model.name, splits.input_shape, splits.outputs),
+        **experiment.model.options,
+    )
+    return Parts(splits, model, _method(experiment, splits), _criterion(experiment, splits))
+
+
+def _method(experiment: Experiment, splits: DataSplits) -> Method:
+    name, settings = experiment.method.name, dict(experiment.method.options)
+    if splits.num_classes is not None and "num_classes" in settings_of(name):
+        settings.setdefault("num_classes", splits.num_classes)
+    method = build_method(name, **settings)
+    inputs = _augmented(splits.train, experiment.training.seed)
+    return method.fit(inputs, splits.train.targets)
+
+
+def _augmented(split: Split, seed: int) -> Callable[[Tensor], Tensor]:
+    """Inputs of any rows, through the split's own augmentation, seeded by the step's random state."""
+
+    def inputs(rows: Tensor) -> Tensor:
+        drawn = int(torch.randint(2**62, (), device="cpu"))
+        generator = torch.Generator().manual_seed(derive(seed, Stream.POOL, drawn))
+        return split.batch(rows, generator)[0]
+
+    return inputs
+
+
+def _criterion(experiment: Experiment, splits: DataSplits) -> Criterion | None:
+    name, options = experiment.loss.name, dict(experiment.loss.options)
+    if name == DEFAULT_LOSS:
+        return None
+    if splits.task == "regression":
+        checks.known("loss for real targets", name, REGRESSION_LOSSES)
+        return squared_error if name == "mse" else _denormalised(splits)
+    checks.known("loss for classes", name, LOSSES)
+    if "size" in LOSSES[name].required:
+        options["size"] = len(splits.train)
+    return losses.build(name, **options)
+
+
+def _denormalised(splits: DataSplits) -> Criterion:
+    """Squared error after both sides are multiplied by the columns' scale, as in the released code."""
+    scale = splits.target_scale
+    if scale is None:
+        raise ValueError(f"loss mse-denormalised needs scaled targets, but those of {splits.name} are not")
+
+    def criterion(predictions: Tensor, targets: Tensor) -> Tensor:
+        return squared_error(predictions * scale, targets * scale)
+
+    return criterion

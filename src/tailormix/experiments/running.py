@@ -1,0 +1,104 @@
+"""One run of an experiment: its folder, its record, and whether it is the one that lies there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from tailormix.methods import METHODS
+from tailormix.training import folder
+from tailormix.training.reporting import silent, tensorboard
+
+from .provenance import provenance
+from .record import CONDUCT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tailormix.training.reporting import Reporter
+
+    from .record import Experiment
+
+
+def run_experiment(
+    experiment: Experiment, path: Path, *, report: Reporter = silent, with_tensorboard: bool = False
+) -> dict[str, Any]:
+    """Train and judge into ``path``: goes on where an earlier run stopped; a finished one is not repeated."""
+    folder.prepare(path)
+    with contextlib.ExitStack() as stack:
+        if _first_rank():
+            stack.enter_context(folder.locked(path))
+            keep_record(experiment, path)
+        if done := folder.read_json(path / folder.RESULT):
+            return done
+        reporters = [report]
+        if with_tensorboard and _first_rank():
+            reporters.append(stack.enter_context(tensorboard(path / "tensorboard")))
+
+        def tell(row: Mapping[str, Any], epochs: int) -> None:
+            for reporter in reporters:
+                reporter(row, epochs)
+
+        return _trained(experiment, path, tell)
+
+
+def _trained(experiment: Experiment, path: Path, report: Reporter) -> dict[str, Any]:
+    from tailormix.training.parts import make_fabric
+    from tailormix.training.running import run
+
+    from .building import build
+
+    fabric = make_fabric(experiment.training)
+    facts = {
+        "seed": experiment.training.seed,
+        "method": experiment.method.name,
+        "batches_in_memory": batches_in_memory(METHODS[experiment.method.name].passes),
+    }
+    return run(
+        fabric,
+        lambda: build(experiment, fabric.device),
+        experiment.training,
+        path,
+        report=report,
+        facts=facts,
+    )
+
+
+def _first_rank() -> bool:
+    import os
+
+    return os.environ.get("RANK", "0") == "0"
+
+
+def keep_record(experiment: Experiment, path: Path) -> None:
+    """Write the resolved experiment with versions and commit; a folder that holds another one is refused."""
+    asked = json.loads(json.dumps(experiment.flat()))
+    found = folder.read_json(path / folder.EXPERIMENT)
+    if found is None:
+        folder.write_json(path / folder.EXPERIMENT, {"experiment": asked, **provenance()})
+        return
+    there = found.get("experiment", {})
+    differ = [key for key in asked if key not in CONDUCT and asked[key] != there.get(key)]
+    if differ:
+        changes = ", ".join(f"{key} {there.get(key)!r} instead of {asked[key]!r}" for key in differ)
+        raise folder.RunError(f"{path} holds another experiment ({changes}): choose another --out")
+
+
+def fingerprint(experiment: Experiment) -> str:
+    """Eight letters that tell experiments apart; seed and conduct do not count."""
+    values = {key: value for key, value in experiment.flat().items() if key not in (*CONDUCT, "seed")}
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def batches_in_memory(passes: str) -> int:
+    """How many batches a step holds at once for its gradient (METHODS' ``passes``).
+
+    >>> batches_in_memory("n + 3n"), batches_in_memory("n + n without gradient")
+    (4, 1)
+    """
+    terms = [term.strip() for term in passes.split("+")]
+    counted = (term.removesuffix("n") or "1" for term in terms if "without" not in term)
+    return sum(int(count) for count in counted)

@@ -1,0 +1,157 @@
+"""Checkpoints: one safetensors file with its JSON inside, written whole or not at all.
+
+``last`` and ``previous`` hold a run's whole state, ``best-N`` the weights of the best epoch that one of them
+names. A checksum over all bytes tells a damaged file, and the one before it takes its place. No pickle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+
+from tailormix.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from torch import Tensor
+
+LAST, PREVIOUS = "last.safetensors", "previous.safetensors"
+FORMAT = 1
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint could not be read or written."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Tensors by name, and everything else as JSON."""
+
+    tensors: Mapping[str, Tensor]
+    facts: Mapping[str, Any]
+
+
+def write(path: Path, checkpoint: Checkpoint) -> None:
+    """Write one file atomically, flushed to the disk before it takes its name."""
+    tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in checkpoint.tensors.items()}
+    facts = json.dumps(checkpoint.facts)
+    metadata = {"format": str(FORMAT), "facts": facts, "checksum": checksum(tensors, facts)}
+    write_atomically(path, safetensors.torch.save(tensors, metadata))
+
+
+def read(path: Path) -> Checkpoint:
+    """Read one file; raise :class:`CheckpointError` if any byte of it is not what was written."""
+    try:
+        raw = path.read_bytes()
+        metadata, tensors = header(raw), safetensors.torch.load(raw)
+        facts = metadata["facts"]
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read: {error}") from error
+    if metadata.get("format") != str(FORMAT):
+        raise CheckpointError(f"{path} must have format {FORMAT}, got {metadata.get('format')}")
+    if metadata.get("checksum") != checksum(tensors, facts):
+        raise CheckpointError(f"{path} is damaged: its checksum is not that of its content")
+    return Checkpoint(tensors, json.loads(facts))
+
+
+def header(raw: bytes) -> dict[str, str]:
+    """The texts that a safetensors file carries: its first eight bytes say how long the header is."""
+    length = int.from_bytes(raw[:8], "little")
+    return dict(json.loads(raw[8 : 8 + length])["__metadata__"])
+
+
+def checksum(tensors: Mapping[str, Tensor], facts: str) -> str:
+    """BLAKE2b over names, types, shapes and bytes of all tensors, and over the facts."""
+    digest = hashlib.blake2b(facts.encode(), digest_size=16)
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Make ``checkpoint`` the last one; the one that was last becomes the previous one.
+
+    Whatever fails on the way, at least one whole checkpoint stays under one of the two names.
+    """
+    new, last = folder / "new.safetensors", folder / LAST
+    write_or_explain(new, checkpoint)
+    try:
+        if last.exists():
+            last.replace(folder / PREVIOUS)
+        new.replace(last)
+        _flush(folder)
+    except OSError as error:
+        raise _unwritten(folder, error) from error
+    return last
+
+
+def write_or_explain(path: Path, checkpoint: Checkpoint) -> None:
+    """:func:`write`; a full disk or a lost permission names the checkpoint that is still good."""
+    try:
+        write(path, checkpoint)
+    except OSError as error:
+        raise _unwritten(path.parent, error) from error
+
+
+def _unwritten(folder: Path, error: OSError) -> CheckpointError:
+    kept = next((folder / name for name in (LAST, PREVIOUS) if (folder / name).exists()), "none")
+    return CheckpointError(
+        f"cannot write a checkpoint into {folder} ({error.strerror}); last good checkpoint: {kept}"
+    )
+
+
+def latest(folder: Path) -> Checkpoint | None:
+    """The newest whole checkpoint, or None; damaged ones are passed over with a warning."""
+    for name in (LAST, PREVIOUS):
+        if not (folder / name).exists():
+            continue
+        try:
+            found = read(folder / name)
+            _check_best(folder, found)
+        except CheckpointError as error:
+            warnings.warn(f"{error}; falling back to the checkpoint before it", stacklevel=2)
+        else:
+            return found
+    return None
+
+
+def best_file(folder: Path, epoch: int) -> Path:
+    """Where the weights of the best epoch lie."""
+    return folder / f"best-{epoch}.safetensors"
+
+
+def drop_old_bests(folder: Path, keep: set[int]) -> None:
+    """Remove best weights that no checkpoint names any more."""
+    kept = {best_file(folder, epoch) for epoch in keep}
+    for path in folder.glob("best-*.safetensors"):
+        if path not in kept:
+            path.unlink(missing_ok=True)
+
+
+def _check_best(folder: Path, found: Checkpoint) -> None:
+    """A checkpoint is only as good as the best weights it refers to."""
+    if epoch := found.facts.get("best_epoch"):
+        read(best_file(folder, epoch))
+
+
+def _flush(folder: Path) -> None:
+    """Flush the folder itself, so that the new names survive a power cut (where the system can do that)."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,182 @@
+"""The training loop: it never asks which method it runs."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tailormix.method import Step
+
+from . import checkpoint, folder, packing, validating
+from .optimisers import build_optimiser
+from .sampling import Sampler
+from .saving import Run, checkpoint_size, mean_over_ranks, resume, save
+from .schedules import Position, schedule
+from .seeds import Stream, derive, reseed
+from .signals import Interrupted, polite_stop
+from .state import is_better
+
+if TYPE_CHECKING:
+    import threading
+    from pathlib import Path
+
+    from lightning_fabric import Fabric
+    from torch import Tensor
+
+    from .parts import Parts
+    from .reporting import Reporter
+    from .settings import Settings
+    from .state import State
+
+LOOK_EVERY = 25  # steps between looks at a device's numbers; on CPUs a look costs nothing
+
+
+class NonFiniteLoss(folder.RunError):
+    """The loss is NaN or infinite."""
+
+
+def fit(fabric: Fabric, parts: Parts, settings: Settings, path: Path, report: Reporter) -> State:
+    """Train to the end, going on from the newest checkpoint in ``path``; the state holds the best weights."""
+    run = set_up(fabric, parts, settings, path, report)
+    resume(run)
+    folder.need_room(path, checkpoint_size(run))
+    if fabric.is_global_zero:
+        folder.rewrite_metrics(path, run.state.history)
+    with polite_stop() as asked:
+        while run.state.epoch < settings.epochs:
+            train_epoch(run, asked)
+            finish_epoch(run)
+    save(run)
+    return run.state
+
+
+def set_up(fabric: Fabric, parts: Parts, settings: Settings, path: Path, report: Reporter) -> Run:
+    """Model, method and criterion as one wrapped step, with optimiser, sampler and schedule."""
+    model: Any = torch.compile(parts.model) if settings.compile else parts.model
+    parts.model.to(fabric.device)  # fused optimisers ask where the parameters lie
+    optimiser = build_optimiser(
+        settings.optimiser.name,
+        parts.model.parameters(),
+        settings.optimiser.options,
+        fused=settings.precision != "16-mixed",
+    )
+    for group in optimiser.param_groups:
+        group["base_lr"] = group["lr"]
+    step, optimiser = fabric.setup(Step(model, parts.method, parts.criterion), optimiser)
+    sampler = Sampler(
+        len(parts.data.train),
+        settings.batch,
+        settings.seed,
+        settings.drop_last,
+        fabric.global_rank,
+        fabric.world_size,
+    )
+    factor = schedule(settings.schedule.name, settings.schedule.options)
+    return Run(fabric, parts, settings, path, report, step, optimiser, sampler, factor)
+
+
+def train_epoch(run: Run, asked: threading.Event) -> None:
+    """The rest of the epoch under way."""
+    state, device = run.state, run.fabric.device
+    plan = run.sampler.plan(state.epoch, state.step)
+    batches = run.parts.data.train.batches(plan, run.settings.workers)
+    on_cpu = device.type == "cpu"
+    precise = torch.float32 if device.type == "mps" else torch.float64
+    total: Any = state.loss if on_cpu else torch.tensor(state.loss, dtype=precise, device=device)
+    look_every = 1 if on_cpu else LOOK_EVERY
+    started = time.monotonic() - state.seconds
+    run.step.train()
+    for (x, y), (rows, _) in zip(batches, plan, strict=True):
+        loss = train_step(run, x, y, rows)
+        total = total + (loss.item() if on_cpu else loss)
+        state.step += 1
+        if state.step % look_every == 0 or state.step == run.sampler.steps:
+            state.loss, state.seconds = float(total), time.monotonic() - started
+            look(run, asked)
+
+
+def train_step(run: Run, x: Tensor, y: Tensor, rows: Tensor) -> Tensor:
+    """One step of the optimiser; the detached loss."""
+    state, device = run.state, run.fabric.device
+    set_rates(run, state.step)
+    reseed(derive(run.settings.seed, Stream.STEP, state.epoch, state.step, run.fabric.global_rank), device)
+    loss: Tensor = run.step(x, y, ids=rows.to(device, non_blocking=True), group=run.group)
+    if device.type == "cpu" and not math.isfinite(loss.item()):
+        raise non_finite(run, state.step)  # before the step, so that the weights stay good
+    weight = run.sampler.weight(state.step)
+    run.fabric.backward(loss if weight == 1 else loss * weight)
+    if run.settings.clip:
+        run.fabric.clip_gradients(run.step, run.optimiser, max_norm=run.settings.clip)
+    run.optimiser.step()
+    for parameter in run.parameters:
+        parameter.grad = None  # what zero_grad does, without its bookkeeping
+    return loss.detach() * weight
+
+
+def set_rates(run: Run, step: int) -> float:
+    """Give every group of parameters its learning rate at a step of this epoch; that of the first group."""
+    at = Position(run.state.epoch, step, run.settings.epochs, run.sampler.steps)
+    for group in run.optimiser.param_groups:
+        group["lr"] = group["base_lr"] * run.factor(at)
+    return float(run.optimiser.param_groups[0]["lr"])
+
+
+def look(run: Run, asked: threading.Event) -> None:
+    """Between steps: is the loss a number, was a stop asked for, is a checkpoint due? All ranks agree."""
+    state = run.state
+    due = time.monotonic() - run.saved_at >= run.settings.checkpoint_every
+    stop, due, bad = agreed(run, asked.is_set(), due, state.loss - state.loss != 0)
+    if bad:
+        raise non_finite(run, state.step - 1)
+    if stop or due:
+        save(run)
+    if stop:
+        raise Interrupted(
+            f"stopped in epoch {state.epoch + 1} after step {state.step} of {run.sampler.steps}; "
+            "the same command goes on from there"
+        )
+
+
+def agreed(run: Run, *answers: bool) -> tuple[bool, ...]:
+    """For each question whether any rank says yes."""
+    if run.fabric.world_size == 1:
+        return answers
+    votes = torch.tensor(answers, dtype=torch.float32, device=run.fabric.device)
+    torch.distributed.all_reduce(votes)
+    return tuple(bool(vote) for vote in votes.tolist())
+
+
+def finish_epoch(run: Run) -> None:
+    """Validate, keep the best weights, write the epoch's row and begin the next."""
+    state, parts = run.state, run.parts
+    getattr(parts.criterion, "end_epoch", lambda: None)()
+    started = time.monotonic()
+    metrics, score = validating.validate(parts, run.fabric, run.settings)
+    row: dict[str, Any] = {
+        "epoch": state.epoch + 1,
+        "lr": set_rates(run, run.sampler.steps - 1),  # not as found: after a kill right here it is not set
+        "loss": mean_over_ranks(run, state.loss) / run.sampler.steps,
+        "validation": metrics,
+        "seconds": state.seconds + time.monotonic() - started,
+    }
+    if is_better(score, state.best_score, parts.data.task):
+        state.best_epoch, state.best_score = row["epoch"], score
+        state.best_weights = packing.module_tensors(parts.model)
+    state.history.append(row)
+    state.epoch, state.step, state.loss, state.seconds = row["epoch"], 0, 0.0, 0.0
+    if run.fabric.is_global_zero:
+        folder.append_metrics(run.path, row)
+        run.report(row, run.settings.epochs)
+
+
+def non_finite(run: Run, step: int) -> NonFiniteLoss:
+    """The error of a loss that is no number."""
+    rows = run.sampler.plan(run.state.epoch, step)[0][0].tolist()
+    kept = run.checkpoints / checkpoint.LAST
+    return NonFiniteLoss(
+        f"the loss is not finite in epoch {run.state.epoch + 1}, step {step + 1} of {run.sampler.steps}; "
+        f"training rows of the batch: {rows}; last good checkpoint: {kept if kept.exists() else 'none'}"
+    )

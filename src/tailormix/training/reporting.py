@@ -1,0 +1,93 @@
+"""Who hears of a finished epoch: a bar on terminals, plain lines elsewhere, TensorBoard if asked."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+
+class Reporter(Protocol):
+    """Told of every finished epoch, with the row that goes into ``metrics.jsonl``."""
+
+    def __call__(self, row: Mapping[str, Any], epochs: int) -> None:
+        """Epoch ``row["epoch"]`` of ``epochs`` is done."""
+
+
+def silent(row: Mapping[str, Any], epochs: int) -> None:
+    """Tell nobody."""
+
+
+def sentence(row: Mapping[str, Any]) -> str:
+    """Loss and validation metrics in a few words.
+
+    >>> sentence({"loss": 0.5, "validation": {"accuracy": 0.75, "ece": 0.1}})
+    'loss 0.5 · accuracy 0.75 · ece 0.1'
+    """
+    shown = {"loss": row["loss"], **row.get("validation", {})}
+    return " · ".join(f"{name} {value:.4g}" for name, value in shown.items())
+
+
+class Lines:
+    """Plain lines, at most one a second apart from the first and the last epoch."""
+
+    def __init__(self, pause: float = 1.0) -> None:
+        self.pause = pause
+        self.said = -pause
+
+    def __call__(self, row: Mapping[str, Any], epochs: int) -> None:
+        """Print the epoch, unless the last line is too young."""
+        now = time.monotonic()
+        if now - self.said >= self.pause or row["epoch"] == epochs:
+            self.said = now
+            sys.stderr.write(f"epoch {row['epoch']}/{epochs} · {sentence(row)} · {row['seconds']:.2f} s\n")
+            sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def console(name: str) -> Iterator[Reporter]:
+    """A bar with loss, validation metrics and time left on a terminal; plain lines elsewhere."""
+    if not sys.stderr.isatty():
+        yield Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[said]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        task = bars.add_task(name, total=None, said="")
+
+        def show(row: Mapping[str, Any], epochs: int) -> None:
+            bars.update(task, completed=row["epoch"], total=epochs, said=sentence(row))
+
+        yield show
+
+
+@contextlib.contextmanager
+def tensorboard(folder: Path) -> Iterator[Reporter]:
+    """Scalars for TensorBoard, in a folder of their own."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ImportError("--tensorboard needs the package tensorboard: pip install tensorboard") from error
+    with SummaryWriter(str(folder)) as writer:
+
+        def show(row: Mapping[str, Any], epochs: int) -> None:
+            del epochs
+            scalars = {"loss": row["loss"], "lr": row["lr"]}
+            scalars |= {f"validation/{name}": value for name, value in row.get("validation", {}).items()}
+            for name, value in scalars.items():
+                writer.add_scalar(name, value, row["epoch"])
+
+        yield show

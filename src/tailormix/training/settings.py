@@ -1,0 +1,98 @@
+"""Settings of a training run: frozen, checked, and free of torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tailormix import checks
+
+from .optimisers import OPTIMISERS
+from .schedules import SCHEDULES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
+ACCELERATORS = ("auto", "cpu", "cuda", "mps")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One thing of a family, by its command-line name, with the options it takes.
+
+    >>> Choice("sgd", {"lr": 0.1}).flat()
+    {'name': 'sgd', 'lr': 0.1}
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def flat(self) -> dict[str, Any]:
+        """Name and options side by side, as in a file."""
+        return {"name": self.name, **self.options}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is trained.
+
+    Attributes:
+        epochs, batch: passes over the training rows, and rows a step over all ranks together.
+        seed: of weights, order, augmentation, mixing and dropout.
+        optimiser, schedule: by name, with their options.
+        clip: largest norm of the gradient; 0 for no limit.
+        precision: as Lightning Fabric names it.
+        accelerator: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+        drop_last: leave out the last, smaller batch of an epoch.
+        mc_samples: passes with dropout behind a predicted standard deviation (regression).
+        workers: processes that decode images, for data sets too large for memory.
+        compile: compile the model.
+        checkpoint_every: seconds between checkpoints; 0 for one after every step.
+
+    >>> Settings(epochs=0)
+    Traceback (most recent call last):
+    ValueError: epochs must be >= 1, got 0
+
+    """
+
+    epochs: int = 10
+    batch: int = 128
+    seed: int = 0
+    optimiser: Choice = field(default_factory=lambda: Choice("sgd"))
+    schedule: Choice = field(default_factory=lambda: Choice("constant"))
+    clip: float = 0.0
+    precision: str = "32-true"
+    accelerator: str = "auto"
+    drop_last: bool = False
+    mc_samples: int = 50
+    workers: int = 0
+    compile: bool = False
+    checkpoint_every: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "mc_samples"):
+            checks.integer(name, getattr(self, name), at_least=1)
+        for name in ("seed", "workers"):
+            checks.integer(name, getattr(self, name), at_least=0)
+        for name in ("clip", "checkpoint_every"):
+            checks.non_negative(name, getattr(self, name))
+        for name in ("drop_last", "compile"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be true or false, got {getattr(self, name)!r}")
+        checks.known("precision", self.precision, PRECISIONS)
+        checks.known("accelerator", self.accelerator, ACCELERATORS)
+        known_options("optimiser", self.optimiser, {n: o.defaults for n, o in OPTIMISERS.items()})
+        known_options("schedule", self.schedule, {n: s.defaults for n, s in SCHEDULES.items()})
+
+
+def known_options(family: str, choice: Choice, catalogue: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise if the name is not in the catalogue, or an option is none of the thing it names.
+
+    >>> known_options("optimiser", Choice("sgd", {"lrr": 1}), {"sgd": {"lr": 0.1}})
+    Traceback (most recent call last):
+    ValueError: unknown option of optimiser sgd 'lrr'; did you mean 'lr'? Known: lr
+    """
+    options = catalogue[checks.known(family, choice.name, catalogue)]
+    for key in choice.options:
+        checks.known(f"option of {family} {choice.name}", key, options)

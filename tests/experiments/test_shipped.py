@@ -1,0 +1,59 @@
+"""Every shipped experiment runs two steps on made data of the right shape."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tailormix import data
+from tailormix.data import DataSplits
+from tailormix.data.access.augment import ImageTransform, normalisation
+from tailormix.data.access.memory import MemorySplit
+from tailormix.data.access.series import series_splits
+from tailormix.experiments import EXPERIMENTS, building, read
+from tailormix.experiments.running import run_experiment
+
+
+def made_images(**_: Any) -> DataSplits:
+    scale, shift = normalisation([0.5] * 3, [0.25] * 3)
+    draw = torch.Generator().manual_seed(0)
+    images = torch.randint(256, (30, 3, 32, 32), dtype=torch.uint8, generator=draw)
+    labels = torch.arange(30) % 10
+    parts = [
+        MemorySplit(images[rows], labels[rows], rows, ImageTransform(scale, shift, pad, flip=pad > 0))
+        for rows, pad in zip(torch.arange(30).split(10), (4, 0, 0), strict=True)
+    ]
+    return DataSplits("cifar10", "classification", *parts, 10)
+
+
+def made_rows(**_: Any) -> DataSplits:
+    x = torch.rand(90, 5, generator=torch.Generator().manual_seed(0))
+    y = 100 + x.sum(1, keepdim=True)
+    parts = [MemorySplit(x[rows], y[rows], rows) for rows in torch.arange(90).split(30)]
+    return DataSplits("airfoil", "regression", *parts, 1)
+
+
+def made_series(**_: Any) -> DataSplits:
+    values = torch.rand(600, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return series_splits("exchange-rate", values, 168, 12, "clean")
+
+
+MADE = {"cifar10": made_images, "airfoil": made_rows, "exchange-rate": made_series}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_two_steps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = data.load
+
+    def load(which: str, **options: Any) -> DataSplits:
+        return MADE[which](**options) if which in MADE else loaded(which, **options)
+
+    monkeypatch.setattr(building.data, "load", load)
+    record = read(name, ["epochs=1", "mc_samples=2", "accelerator=cpu"])
+    rows = len(load(record.data.name, seed=0).train)
+    half = read(name, ["epochs=1", "mc_samples=2", "accelerator=cpu", f"batch={rows // 2}", "drop_last=true"])
+    result = run_experiment(half, tmp_path)
+    assert result["epochs"] == 1
+    metric = "rmse" if result["data"]["task"] == "regression" else "accuracy"
+    assert result["test"]["before"][metric] >= 0

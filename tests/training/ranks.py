@@ -1,0 +1,76 @@
+"""A program for ``torchrun``: gradients with an injected plan, then an experiment, on every rank.
+
+``ranks.py OUT METHOD,METHOD... SETTING...`` writes what each rank found to ``OUT/rank-N.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from tailormix import Plan, Step, build_method
+from tailormix.experiments import building, read
+from tailormix.experiments.running import run_experiment
+from tailormix.training import Settings, make_fabric
+from tailormix.training.sampling import Sampler, share
+
+ROWS = 12
+
+
+def train(folder: Path, settings: list[str]) -> dict[str, Any]:
+    """The result, and which rows and random numbers each rank saw in the first step."""
+    seen: list[Any] = []
+    built = building.build
+
+    def watched(experiment: Any, device: Any) -> Any:
+        parts = built(experiment, device)
+        loss = parts.model.forward
+
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            if parts.model.training and torch.is_grad_enabled():
+                seen.append([len(x), x.flatten().tolist()])
+            return loss(x)
+
+        parts.model.forward = forward
+        return parts
+
+    building.build = watched
+    result = run_experiment(read("moons", settings), folder)
+    return {"result": result, "first": seen[0]}
+
+
+def gradients(name: str) -> list[list[float]]:
+    """One backward pass of a global batch whose plan pairs within the halves; no BatchNorm, no dropout."""
+    fabric = make_fabric(Settings(accelerator="cpu"))
+    draw = torch.Generator().manual_seed(0)
+    x, y = torch.rand(ROWS, 4, generator=draw), torch.arange(ROWS) % 3
+    lam = torch.rand(ROWS, generator=draw)
+    half = torch.arange(ROWS // 2)
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    step = fabric.setup(Step(model, build_method(name, num_classes=3)))
+    rows = share(torch.arange(ROWS), fabric.global_rank, fabric.world_size)
+    partner = half.roll(1) if fabric.world_size == 2 else torch.cat([half.roll(1), half.roll(1) + ROWS // 2])
+    group = torch.distributed.group.WORLD if fabric.world_size > 1 else None
+    loss = step(x[rows], y[rows], plan=Plan(partner, lam[rows]), group=group)
+    sampler = Sampler(ROWS, ROWS, 0, rank=fabric.global_rank, ranks=fabric.world_size)
+    fabric.backward(loss * sampler.weight(0))
+    return [p.grad.flatten().tolist() for p in model.parameters() if p.grad is not None]
+
+
+def main(out: Path, methods: list[str], settings: list[str]) -> None:
+    """Write this rank's findings."""
+    torch.set_num_threads(1)
+    found = {"gradients": {name: gradients(name) for name in methods}, **train(out / "run", settings)}
+    (out / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(found))
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2].split(","), sys.argv[3:])

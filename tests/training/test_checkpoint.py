@@ -1,0 +1,96 @@
+"""Checkpoints: whole, checked, and never the only one that is lost."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tailormix import atomic
+from tailormix.training import CheckpointError, checkpoint
+from tailormix.training.checkpoint import Checkpoint, latest, read, save, write
+
+
+def made(number: int) -> Checkpoint:
+    tensors = {
+        "half": torch.full((3, 2), number, dtype=torch.bfloat16),
+        "scalar": torch.tensor(number),
+        "bits": torch.tensor([True, False]),
+        "empty": torch.empty(0),
+    }
+    return Checkpoint(tensors, {"number": number, "third": 1 / 3, "best_epoch": 0})
+
+
+def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
+    write(tmp_path / "a.safetensors", made(3))
+    found = read(tmp_path / "a.safetensors")
+    assert found.facts == made(3).facts
+    assert found.tensors.keys() == made(3).tensors.keys()
+    for name, tensor in made(3).tensors.items():
+        assert found.tensors[name].dtype == tensor.dtype
+        assert torch.equal(found.tensors[name], tensor)
+
+
+def test_the_last_two_are_kept(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        save(tmp_path, made(number))
+    assert read(tmp_path / checkpoint.LAST).facts["number"] == 3
+    assert read(tmp_path / checkpoint.PREVIOUS).facts["number"] == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["last.safetensors", "previous.safetensors"]
+
+
+def test_any_changed_byte_falls_back_with_a_warning(tmp_path: Path) -> None:
+    save(tmp_path, made(1))
+    save(tmp_path, made(2))
+    whole = (tmp_path / checkpoint.LAST).read_bytes()
+    for position in range(0, len(whole), 7):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1
+        (tmp_path / checkpoint.LAST).write_bytes(damaged)
+        with pytest.warns(UserWarning, match="falling back"):
+            found = latest(tmp_path)
+        assert found is not None
+        assert found.facts["number"] == 1
+
+
+@pytest.mark.parametrize("length", [0, 4, 20, 300])
+def test_a_cut_file_falls_back(length: int, tmp_path: Path) -> None:
+    save(tmp_path, made(1))
+    save(tmp_path, made(2))
+    last = tmp_path / checkpoint.LAST
+    last.write_bytes(last.read_bytes()[:length])
+    with pytest.warns(UserWarning, match=r"last\.safetensors"):
+        found = latest(tmp_path)
+    assert found is not None
+    assert found.facts["number"] == 1
+
+
+def test_a_kill_between_the_two_renames_leaves_the_previous_one(tmp_path: Path) -> None:
+    save(tmp_path, made(1))
+    (tmp_path / checkpoint.LAST).rename(tmp_path / checkpoint.PREVIOUS)
+    found = latest(tmp_path)
+    assert found is not None
+    assert found.facts["number"] == 1
+    assert latest(tmp_path / "nothing") is None
+
+
+def test_a_full_disk_keeps_the_checkpoint_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path, made(1))
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(atomic.os, "fsync", full)
+    with pytest.raises(CheckpointError, match=r"No space left on device.*last good checkpoint: .*last\.safe"):
+        save(tmp_path, made(2))
+    monkeypatch.undo()
+    assert read(tmp_path / checkpoint.LAST).facts["number"] == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["last.safetensors"]
+
+
+def test_a_checkpoint_without_its_best_weights_is_passed_over(tmp_path: Path) -> None:
+    save(tmp_path, made(1))
+    save(tmp_path, Checkpoint(made(2).tensors, {"number": 2, "best_epoch": 4}))
+    with pytest.warns(UserWarning, match=r"best-4\.safetensors"):
+        found = latest(tmp_path)
+    assert found is not None
+    assert found.facts["number"] == 1

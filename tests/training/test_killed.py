@@ -1,0 +1,35 @@
+"""``kill -9`` at any moment, start again, and nothing tells the run from one that was left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("method", "loss"), [("sk-mixup", "default"), ("rankmixup", "default"), ("erm", "crl")]
+)
+def test_three_kills_change_nothing(method: str, loss: str, tmp_path: Path) -> None:
+    """Weights, optimiser, CRL's history, metrics and predictions are equal bit by bit."""
+    seed = random.SystemRandom().randrange(2**32)
+    program = Path(__file__).with_name("killed.py")
+    done = subprocess.run(
+        [sys.executable, str(program), method, loss, str(tmp_path), str(seed)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, f"seed {seed}: {done.stderr}"
+    found = json.loads(done.stdout)
+    assert found["ends"] == [signal.SIGKILL] * 3
+    assert 61 <= found["stopped_at"] < 150
+    assert found["killed"] == found["alone"], f"seed {seed}"

@@ -1,0 +1,162 @@
+"""The loop and the run folder: what is selected and what is written."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tailormix.data import DataSplits
+from tailormix.data.access.memory import MemorySplit
+from tailormix.methods import build_method
+from tailormix.prediction_files import load_predictions
+from tailormix.training import (
+    Choice,
+    Parts,
+    RunError,
+    Settings,
+    checkpoint,
+    folder,
+    make_fabric,
+    run,
+)
+from tailormix.training.reporting import silent
+from tailormix.training.state import State, is_better
+from training.runs import listener, rows_of, train
+
+
+def test_a_run_folder_is_complete(tmp_path: Path) -> None:
+    result = train(tmp_path)
+    rows = rows_of(tmp_path)
+    assert [row["epoch"] for row in rows] == [1, 2, 3]
+    assert set(rows[0]["validation"]) == {"accuracy", "nll", "ece"}
+    assert result == json.loads((tmp_path / folder.RESULT).read_text())
+    record = json.loads((tmp_path / folder.EXPERIMENT).read_text())
+    assert record["experiment"]["epochs"] == 3
+    assert record["experiment"]["seed"] == 0
+    assert record["versions"]["torch"] == torch.__version__
+    best = max(row["validation"]["accuracy"] for row in rows)
+    assert result["selection"]["score"] == best
+    assert rows[result["best_epoch"] - 1]["validation"]["accuracy"] == best
+    assert result["validation"]["before"]["accuracy"] == best  # the best weights were judged, not the last
+    assert result["seconds_total"] == pytest.approx(sum(row["seconds"] for row in rows))
+    assert result["seconds_to_best_epoch"] <= result["seconds_total"]
+    assert result["batches_in_memory"] == 1
+    assert result["temperature"]["fitted on"]["split"] == "validation"
+    assert set(result["test"]) == {"before", "after temperature"}
+
+
+def test_predictions_carry_their_split_and_ids(tmp_path: Path) -> None:
+    result = train(tmp_path)
+    test, validation = load_predictions(tmp_path), load_predictions(tmp_path / "validation.npz")
+    assert (test.split, validation.split) == ("test", "validation")
+    assert not set(test.ids.tolist()) & set(validation.ids.tolist())
+    accuracy = (test.logits.argmax(1) == test.targets).mean()
+    assert result["test"]["before"]["accuracy"] == pytest.approx(accuracy)
+
+
+def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
+    first = train(tmp_path)
+    told: list[Any] = []
+    again = train(tmp_path, report=listener(told.append))
+    assert again == first
+    assert told == []
+
+
+def test_a_folder_of_another_experiment_is_refused(tmp_path: Path) -> None:
+    train(tmp_path)
+    with pytest.raises(RunError, match=r"holds another experiment .epochs 3 instead of 4"):
+        train(tmp_path, "epochs=4")
+    train(tmp_path, "checkpoint_every=5")  # how a run is carried out may change
+
+
+def test_regression_has_a_spread_by_dropout_and_keeps_the_later_of_equals(tmp_path: Path) -> None:
+    x = torch.rand(60, 5, generator=torch.Generator().manual_seed(0))
+    y = x.sum(1, keepdim=True)
+    np.savez(tmp_path / "own.npz", x=x.numpy(), y=y.numpy())
+    settings = ["data=npz", f"data.path={tmp_path / 'own.npz'}", "method=c-mixup", "mc_samples=4", "batch=16"]
+    result = train(tmp_path / "run", *settings, name="airfoil")
+    assert set(rows_of(tmp_path / "run")[0]["validation"]) == {"mse"}
+    assert {"rmse", "uce", "ence", "coverage"} <= set(result["test"]["before"])
+    assert (load_predictions(tmp_path / "run").std > 0).all()
+    assert is_better(-1.0, -1.0, "regression")
+    assert not is_better(1.0, 1.0, "classification")
+    assert is_better(None, None, "classification")
+
+
+class Constant(nn.Module):
+    """A model whose loss cannot change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1, 2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.new_zeros(len(x), 1) * self.weight[:, :1] + 0 * x.sum()
+
+
+def splits(rows: int = 12) -> DataSplits:
+    x, y = torch.rand(rows, 2), torch.rand(rows, 1)
+    part = MemorySplit(x, y, torch.arange(rows))
+    return DataSplits("made", "regression", part, part, MemorySplit(x[:0], y[:0], torch.arange(0)), 1)
+
+
+def test_equal_errors_keep_the_later_epoch_and_no_test_split_is_fine(tmp_path: Path) -> None:
+    settings = Settings(epochs=3, batch=4, optimiser=Choice("sgd", {"lr": 0.1}), accelerator="cpu")
+    parts = Parts(splits(), Constant(), build_method("erm"))
+    folder.prepare(tmp_path)
+    result = run(make_fabric(settings), lambda: parts, settings, tmp_path, report=silent, facts={})
+    assert result["best_epoch"] == 3
+    assert "test" not in result
+    assert set(result["validation"]["before"]) == {"rmse", "mae", "mape"}  # no dropout, no spread
+
+
+def test_random_state_outside_is_left_alone(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    train(tmp_path)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_tensorboard_and_timings(tmp_path: Path) -> None:
+    started = time.monotonic()
+    result = train(tmp_path, with_tensorboard=True)
+    assert 0 < result["seconds_total"] <= time.monotonic() - started
+    assert list((tmp_path / "tensorboard").glob("events.*"))
+    assert State().best_epoch == 0
+
+
+def test_clipping_bounds_the_step(tmp_path: Path) -> None:
+    """One step of SGD without momentum moves the weights by lr · norm at most."""
+    settings = ["epochs=1", "batch=300", "optimiser=sgd", "optimiser.lr=1.0", "optimiser.momentum=0.0"]
+    moved = {}
+    for clip in (0, 0.001):
+        path = tmp_path / str(clip)
+        train(path, *settings, f"clip={clip}")
+        moved[clip] = checkpoint.read(path / "checkpoints" / checkpoint.LAST).tensors
+    gap = sum(
+        float((moved[0][name] - moved[0.001][name]).square().sum())
+        for name in moved[0]
+        if name.startswith("model.")
+    )
+    assert gap > 0.01**2
+
+
+def test_mixed_precision_trains(tmp_path: Path) -> None:
+    result = train(tmp_path, "precision=bf16-mixed", "clip=1.0")
+    assert result["test"]["before"]["nll"] < 1
+    weights = checkpoint.read(tmp_path / result["best weights"]).tensors
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
+
+
+def test_a_data_set_without_validation_keeps_its_last_epoch(tmp_path: Path) -> None:
+    """The published moons are 70 training and 30 test points: nothing may be chosen on the latter."""
+    result = train(tmp_path, "data.protocol=as-published", "batch=35")
+    assert result["best_epoch"] == 3
+    assert result["selection"] == {"split": None, "rule": "last epoch (no validation split)", "score": None}
+    assert "temperature" not in result
+    assert set(result["test"]) == {"before"}

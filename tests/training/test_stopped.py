@@ -1,0 +1,141 @@
+"""What stops a run, and how it goes on."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailormix.training import (
+    CheckpointError,
+    Interrupted,
+    NonFiniteLoss,
+    RunError,
+    checkpoint,
+    folder,
+    running,
+    validating,
+)
+from training.runs import listener, rows_of, train, without_times
+
+
+def test_two_processes_cannot_write_into_one_folder(tmp_path: Path) -> None:
+    folder.prepare(tmp_path)
+    with folder.locked(tmp_path), pytest.raises(RunError, match="another process is writing into"):
+        train(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_after_the_step_with_a_checkpoint(number: int, tmp_path: Path) -> None:
+    """The signal comes while epoch 1 is reported; the run goes on to the same end as one left alone."""
+    with pytest.raises(Interrupted, match="epoch 2 after step 1 of 3"):
+        train(tmp_path / "stopped", report=listener(lambda _: os.kill(os.getpid(), number)))
+    facts = checkpoint.read(tmp_path / "stopped" / "checkpoints" / checkpoint.LAST).facts
+    assert (facts["epoch"], facts["step"]) == (1, 1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resumed, alone = train(tmp_path / "stopped"), train(tmp_path / "alone")
+    assert without_times(resumed) == without_times(alone)
+    assert [without_times(r) for r in rows_of(tmp_path / "stopped")] == [
+        without_times(r) for r in rows_of(tmp_path / "alone")
+    ]
+
+
+@pytest.mark.parametrize("moment", ["validate", "judge"])
+def test_an_end_between_last_step_and_result_changes_nothing(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checkpoint then holds a whole epoch whose row is not written, or a whole run without its result."""
+    settings = ("checkpoint_every=0", "schedule=one-cycle", "loss=crl", "method=erm")
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("pulled the plug")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(validating if moment == "validate" else running, moment, fail)
+        with pytest.raises(RuntimeError, match="pulled the plug"):
+            train(tmp_path / "a", *settings)
+    resumed, alone = train(tmp_path / "a", *settings), train(tmp_path / "b", *settings)
+    assert without_times(resumed) == without_times(alone)
+    assert [without_times(r) for r in rows_of(tmp_path / "a")] == [
+        without_times(r) for r in rows_of(tmp_path / "b")
+    ]
+
+
+def test_a_damaged_checkpoint_falls_back_and_ends_the_same(tmp_path: Path) -> None:
+    calls = []
+
+    def stop_in_the_third(row: dict[str, Any], epochs: int) -> None:
+        calls.append(row)
+        if row["epoch"] == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
+        train(tmp_path / "a", "checkpoint_every=0", report=stop_in_the_third)
+    last = tmp_path / "a" / "checkpoints" / checkpoint.LAST
+    last.write_bytes(last.read_bytes()[:-1] + b"\7")
+    with pytest.warns(UserWarning, match="falling back to the checkpoint before"):
+        resumed = train(tmp_path / "a", "checkpoint_every=0")
+    assert without_times(resumed) == without_times(train(tmp_path / "b"))
+
+
+def test_a_loss_that_is_no_number_names_step_rows_and_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(NonFiniteLoss) as raised:
+        train(
+            tmp_path,
+            "optimiser=sgd",
+            "optimiser.lr=1e30",
+            "checkpoint_every=0",
+            "loss=ce",
+            name="moons",
+        )
+    said = str(raised.value)
+    assert "epoch 1, step" in said
+    assert "training rows of the batch: [" in said
+    good = checkpoint.read(tmp_path / "checkpoints" / checkpoint.LAST)
+    assert str(tmp_path / "checkpoints" / checkpoint.LAST) in said
+    assert good.facts["step"] >= 1
+    assert not (tmp_path / folder.RESULT).exists()
+
+
+def test_no_room_fails_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = type("Usage", (), {"free": 10})
+    monkeypatch.setattr(folder.shutil, "disk_usage", lambda *_: usage)
+    told: list[Any] = []
+    with pytest.raises(RunError, match=r"needs about .* MB for checkpoints, but only 0\.0 MB are free"):
+        train(tmp_path, report=listener(told.append))
+    assert told == []
+
+
+def test_a_disk_that_fills_up_keeps_the_checkpoint_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = checkpoint.write
+    count = iter(range(100))
+
+    def fills(path: Path, state: Any) -> None:
+        if next(count) == 2:
+            raise OSError(28, "No space left on device")
+        written(path, state)
+
+    monkeypatch.setattr(checkpoint, "write", fills)
+    with pytest.raises(CheckpointError, match="No space left"):
+        train(tmp_path, "checkpoint_every=0")
+    monkeypatch.undo()
+    assert checkpoint.read(tmp_path / "checkpoints" / checkpoint.LAST).facts["step"] == 2
+    assert train(tmp_path)["epochs"] == 3
+
+
+def test_a_folder_that_cannot_be_made_fails_before_training(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match=r"cannot write into .*choose another folder with --out"):
+        train(tmp_path / "file" / "run")
+
+
+def test_outside_the_main_thread_a_run_works_without_handlers(tmp_path: Path) -> None:
+    found: list[dict[str, Any]] = []
+    thread = threading.Thread(target=lambda: found.append(train(tmp_path)))
+    thread.start()
+    thread.join(120)
+    assert found[0]["epochs"] == 3

@@ -23,7 +23,7 @@ from benchmarks.timing import keep_freed_memory
 if TYPE_CHECKING:
     from benchmarks.record import Record
 
-# Files of this folder, each with run(quick) -> list of records. (Training is apart: python -m benchmarks.training)
+# Files of this folder, each with run(quick) -> records. Training is apart: python -m benchmarks.training
 MODULES = ("warping", "batch_form", "label_density", "method_costs", "metrics")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from benchmarks.record import Record, record
-from benchmarks.timing import race
+from benchmarks.timing import keep_freed_memory, race
 from tailormix import Mixup, SKMixup
 
 SHAPES = {(128, 3, 32, 32): 0.9, (256, 3, 64, 64): 0.7}  # and the wanted share of the literal lerp's time
@@ -16,6 +16,7 @@ EAGER, COMPILED = "SK Mixup", "SK Mixup, compiled"
 
 def run(quick: bool) -> list[Record]:
     """Time one call of the batch form at each shape."""
+    keep_freed_memory()
     return [row for shape, target in SHAPES.items() for row in _race(shape, target, 0.05 if quick else 3.0)]
 
 

@@ -6,7 +6,7 @@ import torch
 from scipy import special, stats
 
 from benchmarks.record import Record, record
-from benchmarks.timing import race
+from benchmarks.timing import keep_freed_memory, race
 from tailormix import similarity_kernel, warp
 from tailormix.draws import Draws
 from tailormix.warping import inverse_beta
@@ -17,6 +17,7 @@ PEER = "scipy.stats.beta.ppf"
 
 def run(quick: bool) -> list[Record]:
     """Time every way to draw n coefficients, for the τ that SK Mixup meets (τ_max = 1, τ_std = 0.25)."""
+    keep_freed_memory()
     return [row for n, target in SIZES.items() for row in _race(n, target, 0.05 if quick else 1.5)]
 
 

@@ -104,4 +104,4 @@ def readable(tensor: torch.Tensor) -> bool:
     """
     import torch
 
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+    return tensor.is_cpu and not torch.compiler.is_compiling()

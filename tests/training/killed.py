@@ -53,12 +53,14 @@ def start(method: str, loss: str, path: Path) -> int:
 
 
 def steps_done(path: Path) -> int:
-    """Steps that the newest checkpoint knows of."""
-    try:
-        facts = json.loads(checkpoint.header((path / "checkpoints" / checkpoint.LAST).read_bytes())["facts"])
-    except FileNotFoundError:
-        return 0
-    return int(facts["epoch"] * STEPS + facts["step"])
+    """Steps that the newest checkpoint knows of: the one before where a kill came between two renames."""
+    for name in (checkpoint.LAST, checkpoint.PREVIOUS):
+        try:
+            facts = json.loads(checkpoint.header((path / "checkpoints" / name).read_bytes())["facts"])
+        except FileNotFoundError:
+            continue
+        return int(facts["epoch"] * STEPS + facts["step"])
+    return 0
 
 
 def kill_after(steps: int, child: int, path: Path, pause: float) -> int:

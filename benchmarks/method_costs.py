@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SHAPE, CLASSES, WIDTH = (128, 3, 32, 32), 10, 64
 PLAIN = "mixup, α = 0.2"
-BLENDED = {"rankmixup": 3, "mit-l": 2, "mit-a": 4}  # batches that a step blends (MIT-A: at the stage too)
+BLENDED = {"rankmixup": 3, "mit-l": 2, "mit-a": 2}  # batches that a step blends, one otherwise
 WITHOUT_TARGET = ("c-mixup", "k-mixup", "erm")
 TARGET = 1.5
 

@@ -36,6 +36,7 @@ EXPERIMENTS: dict[str, Shipped] = {
     "digits-resnet8": Shipped("digits-resnet8.toml"),
     "digits-vit": Shipped("digits-vit.toml"),
     "cifar10-resnet8": Shipped("cifar10-resnet8.toml"),
+    "cifar10-cpu": Shipped("cifar10-cpu.toml"),
     "airfoil": Shipped("airfoil.toml"),
     "exchange-rate": Shipped("exchange-rate.toml"),
 }

@@ -30,6 +30,11 @@ PARTS = ("data", "model", "method", "loss")
 SECTIONS = (*PARTS, "optimiser", "schedule")
 SETTINGS = tuple(f.name for f in dataclasses.fields(Settings))
 KEYS = ("summary", *PARTS, *SETTINGS)
+#: settings that no file names
+DEFAULTS = {
+    name: value.flat() if isinstance(value, Choice) else value
+    for name, value in ((name, getattr(Settings(), name)) for name in SETTINGS)
+}
 #: keys that change how a run is carried out, but not what it computes
 CONDUCT = ("summary", "workers", "checkpoint_every")
 

@@ -12,7 +12,7 @@ from tailormix.training import folder
 from tailormix.training.reporting import silent, tensorboard
 
 from .provenance import provenance
-from .record import CONDUCT
+from .record import CONDUCT, DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,16 +80,34 @@ def keep_record(experiment: Experiment, path: Path) -> None:
     if found is None:
         folder.write_json(path / folder.EXPERIMENT, {"experiment": asked, **provenance()})
         return
-    there = found.get("experiment", {})
+    there = {**DEFAULTS, **found.get("experiment", {})}
     differ = [key for key in asked if key not in CONDUCT and asked[key] != there.get(key)]
     if differ:
         changes = ", ".join(f"{key} {there.get(key)!r} instead of {asked[key]!r}" for key in differ)
         raise folder.RunError(f"{path} holds another experiment ({changes}): choose another --out")
 
 
+def run_name(experiment: Experiment) -> str:
+    """The folder of all seeds of an experiment, whichever table asks for it.
+
+    >>> from tailormix.experiments import read
+    >>> run_name(read("moons"))
+    'moons-mlp-sk-mixup-...'
+    """
+    parts = (experiment.data.name, experiment.model.name, experiment.method.name, fingerprint(experiment))
+    return "-".join(parts).replace(":", "-").replace("/", "-")
+
+
 def fingerprint(experiment: Experiment) -> str:
-    """Eight letters that tell experiments apart; seed and conduct do not count."""
-    values = {key: value for key, value in experiment.flat().items() if key not in (*CONDUCT, "seed")}
+    """Eight letters that tell experiments apart; seed, conduct and defaults do not count.
+
+    A setting that a later version adds, left at its default, does not make old runs strange.
+    """
+    values = {
+        key: value
+        for key, value in experiment.flat().items()
+        if key not in (*CONDUCT, "seed") and value != DEFAULTS.get(key)
+    }
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
 
 

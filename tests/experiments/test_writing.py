@@ -1,6 +1,7 @@
 """An experiment written to a file and read again is the same experiment."""
 
 import pytest
+
 from tailormix.experiments import EXPERIMENTS, read
 from tailormix.experiments.running import fingerprint, run_name
 from tailormix.experiments.writing import to_toml, write_toml

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from helpers import run_python
 from tailormix import pair_distance, similarity_kernel
-from tailormix.similarity import euclidean, relative
+from tailormix.similarity import euclidean
 
 
 def reference(z: Tensor, partner: Tensor, power: int = 2) -> np.ndarray:
@@ -107,10 +107,19 @@ def test_no_gradient_and_no_writing() -> None:
     before = z.detach().clone()
     assert not pair_distance(z, torch.tensor([1, 2, 3, 0])).requires_grad
     assert torch.equal(z, before)
-    lengths = euclidean(z, z.roll(1, 0))
-    kept = lengths.clone()
-    relative(lengths)
-    assert torch.equal(lengths, kept)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-9, 1.0, 1e9, 1e30])
+@pytest.mark.parametrize("squared", [True, False])
+def test_points_of_any_size_give_the_same_relative_distances(size: float, squared: bool) -> None:
+    z, partner = torch.rand(7, 4, generator=torch.Generator().manual_seed(0)), torch.arange(7).roll(1)
+    wanted = pair_distance(z.double(), partner, squared=squared).float()
+    got = pair_distance(z * size, partner, squared=squared)
+    torch.testing.assert_close(got, wanted, rtol=2e-6, atol=0)
+    length = torch.linalg.vector_norm((z - z[partner]).double(), dim=1)
+    torch.testing.assert_close(
+        euclidean(z * size, z[partner] * size).double(), length * size, rtol=1e-6, atol=0
+    )
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -187,30 +187,38 @@ class Mixed:
 
 def check_batch(batch: Batch) -> None:
     """Reject what no method can work with, before anything is drawn."""
-    _check_tensors(batch)
-    x, y, n = batch.x, batch.y, batch.x.shape[0] if batch.x.dim() else 0
+    n = _check_tensors(batch)
+    x, y = batch.x, batch.y
     if not x.is_floating_point():
         raise TypeError(f"x must be floating point, got dtype {x.dtype}: convert images with x.float() / 255")
     if n == 0:
         raise ValueError(f"x must hold at least one sample, got shape {tuple(x.shape)}")
-    sized = {"y": y, "ids": batch.ids, "weight": batch.weight, "embeddings": batch.embeddings}
-    for name, value in sized.items():
-        if isinstance(value, torch.Tensor) and (value.dim() == 0 or value.shape[0] != n):
-            raise ValueError(f"{name} must have {n} rows like x, got shape {tuple(value.shape)}")
-        if isinstance(value, torch.Tensor) and name in ("ids", "weight") and value.dim() != 1:
-            raise ValueError(f"{name} must have shape ({n},), got {tuple(value.shape)}")
     if not y.is_floating_point():
         check_classes(y, batch.num_classes)
     elif batch.num_classes is not None and (y.dim() != 2 or y.shape[1] != batch.num_classes):
         raise ValueError(f"soft targets must have shape ({n}, {batch.num_classes}), got {tuple(y.shape)}")
 
 
-def _check_tensors(batch: Batch) -> None:
-    given: dict[str, object] = {"x": batch.x, "y": batch.y, "ids": batch.ids, "weight": batch.weight}
-    given["embeddings"] = None if callable(batch.embeddings) else batch.embeddings
-    for name, value in given.items():
-        if not isinstance(value, torch.Tensor) and (value is not None or name in ("x", "y")):
+def _check_tensors(batch: Batch) -> int:
+    """That everything given is a tensor with as many rows as x; their number."""
+    x: object = batch.x
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    n = x.shape[0] if x.dim() else 0
+    for name in ("y", "embeddings", "ids", "weight"):
+        value = getattr(batch, name)
+        if value is None and name != "y":
+            continue
+        if name == "embeddings" and callable(value):
+            continue
+        if not isinstance(value, torch.Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+        shape = value.shape
+        if n and (not shape or shape[0] != n):
+            raise ValueError(f"{name} must have {n} rows like x, got shape {tuple(shape)}")
+        if name in ("ids", "weight") and len(shape) != 1:
+            raise ValueError(f"{name} must have shape ({n},), got {tuple(shape)}")
+    return n
 
 
 def check_classes(y: Tensor, num_classes: int | None) -> None:

@@ -36,8 +36,12 @@ class Draws:
         return torch.rand(shape, generator=self.generator, device="cpu").to(self.device)
 
     def permutation(self, n: int) -> Tensor:
-        """A uniform permutation of n indices: the order of n uniforms."""
-        return self.uniform(n).argsort()
+        """A uniform permutation of n indices."""
+        if torch.compiler.is_compiling():  # an index of inductor may not come from randperm
+            return self.uniform(n).argsort()
+        if self.generator is None:
+            return torch.randperm(n, device=self.device)
+        return torch.randperm(n, generator=self.generator, device="cpu").to(self.device)
 
     def below(self, n: int, count: int) -> Tensor:
         """``count`` indices, uniform in {0, ..., n-1}, with replacement."""

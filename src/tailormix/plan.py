@@ -38,8 +38,9 @@ class Plan:
     distance: Tensor | None = None
 
     def __post_init__(self) -> None:
+        shape = self.partner.shape[:1]
         for name, value in vars(self).items():
-            if value is not None and value.shape != self.partner.shape[:1]:
+            if value is not None and value.shape != shape:
                 raise ValueError(
                     f"{name} must have shape (n,) like partner, got {tuple(value.shape)} beside "
                     f"{tuple(self.partner.shape)}"
@@ -67,17 +68,19 @@ class Plan:
         tensor([[0.7500, 0.0000, 0.2500],
                 [0.0000, 0.0000, 1.0000]])
         """
-        others = take(y if partners is None else partners, self.partner)
-        classes = torch.stack((y, others), dim=1).long()
-        shares = torch.stack((self.lam, 1 - self.lam), dim=1)
-        return shares.new_zeros(y.shape[0], num_classes).scatter_add_(1, classes, shares)
+        rows = one_hot(y, num_classes)
+        if partners is None:
+            return self.blend(rows)
+        return mix(rows, one_hot(take(partners, self.partner), num_classes), self.lam)
 
 
 def mix(a: Tensor, others: Tensor, lam: Tensor) -> Tensor:
     """λ_i a_i + (1 - λ_i) others_i, written over ``others``: one pass and no further allocation."""
     if not a.is_floating_point():
         raise TypeError(f"only floating-point tensors can be mixed, got dtype {a.dtype}: convert it first")
-    return others.lerp_(a, lam.to(device=a.device, dtype=a.dtype).view(-1, *(1,) * (a.dim() - 1)))
+    if lam.dtype != a.dtype or lam.device != a.device:
+        lam = lam.to(device=a.device, dtype=a.dtype)
+    return others.lerp_(a, lam.view(-1, *(1,) * (a.dim() - 1)))
 
 
 def take(a: Tensor, index: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 STEEPEST = 1e30  # the slope 1/(2 τ_std²) is capped here, so that 0·∞ cannot arise at d̄ = 1
+TINY, HUGE = 1e-18, 1e18  # sums of (squared) distances between which float32 is precise
 SMALLEST, LARGEST = 1e-37, 1e38  # likewise for τ_max > 0, which float32 must hold
 
 
@@ -46,33 +47,60 @@ def pair_distance(
         raise ValueError(f"partner must have shape {tuple(z.shape[:1])}, got {tuple(partner.shape)}")
     others = take(z if partners is None else partners, partner)
     dtype = torch.float64 if z.dtype == torch.float64 else torch.float32
-    return relative(euclidean(z, others), squared=squared, group=group, dtype=dtype)
+    return relative_distance(z, others, squared=squared, group=group, dtype=dtype)
 
 
-def relative(
-    distance: Tensor,
+def relative_distance(
+    a: Tensor,
+    b: Tensor,
     *,
     squared: bool = True,
     group: ProcessGroup | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    """Distances (n,) as multiples of their mean over the batch (and over the ranks of ``group``).
+    """‖a_i - b_i‖², or without the square, as multiples of the mean over the batch (and ranks of ``group``).
 
-    They are squared first, unless ``squared`` is false. Where the mean is 0 the result is 1.
+    Where the mean is 0 the result is 1.
     """
+    difference = rows_of(a) - rows_of(b)
+    if group is None and difference.dtype == dtype and checks.readable(difference):
+        # Few operations, which is what small batches pay for; exact enough for all but extreme points.
+        distance: Tensor = torch.linalg.vecdot(difference, difference) if squared else _length(difference)
+        total = distance.sum().item()
+        if TINY < total < HUGE:
+            return distance.mul_(distance.shape[0] / total)
+    distance = _wide_length(difference)
     if squared:
         distance = distance.square()
     mean = distance.mean() if group is None else _mean_over(distance, group)
-    return (distance / mean).nan_to_num_(nan=1.0).to(dtype)  # 0/0 is the one NaN that finite points give
+    ratio = (distance / mean).nan_to_num_(nan=1.0)  # 0/0 is the one NaN that finite points give
+    return ratio if ratio.dtype == dtype else ratio.to(dtype)
 
 
 def euclidean(a: Tensor, b: Tensor) -> Tensor:
-    """‖a_i - b_i‖ of shape (n,), in float64, so that squares of any float32 neither overflow nor vanish.
+    """‖a_i - b_i‖ of shape (n,), in float64 wherever squares might overflow or vanish in float32.
 
     >>> euclidean(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
-    tensor([5.], dtype=torch.float64)
+    tensor([5.])
+    >>> euclidean(torch.tensor([[0.0, 0.0]]), torch.tensor([[3e30, 4e30]]))
+    tensor([5.0000e+30], dtype=torch.float64)
     """
     difference = rows_of(a) - rows_of(b)
+    if checks.readable(difference):
+        length = _length(difference)
+        if TINY < length.sum().item() < HUGE:
+            return length
+    return _wide_length(difference)
+
+
+def _length(difference: Tensor) -> Tensor:
+    """‖difference_i‖, in the precision of the points."""
+    length: Tensor = torch.linalg.vector_norm(difference, dim=1)
+    return length
+
+
+def _wide_length(difference: Tensor) -> Tensor:
+    """‖difference_i‖, in float64, so that squares of any float32 neither overflow nor vanish."""
     wide = torch.float32 if difference.device.type == "mps" else torch.float64  # the one device without it
     length: Tensor = torch.linalg.vector_norm(difference, dim=1, dtype=wide)
     if checks.readable(length) and not math.isfinite(length.sum().item()):
@@ -123,5 +151,7 @@ def all_squared(points: Tensor) -> Tensor:
 
 def rows_of(z: Tensor) -> Tensor:
     """(n, ...) → (n, d), detached, in a precision that holds distances."""
-    z = z.detach().reshape(z.shape[0], math.prod(z.shape[1:]))
-    return z if z.dtype == torch.float64 else z.float()
+    z = z.detach()
+    if z.dim() != 2:
+        z = z.reshape(z.shape[0], math.prod(z.shape[1:]))
+    return z if z.dtype in (torch.float32, torch.float64) else z.float()

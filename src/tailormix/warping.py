@@ -99,8 +99,10 @@ def inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
     """
     dtype = _working(lam.dtype)
     level = _half_logit(lam, dtype)
-    q = tau.to(dtype).rsqrt().clamp(1 / HIGHEST_Q, HIGHEST_Q)  # NaN, which stays, where τ < 0
-    return _interpolate(level, q).mul_(level).mul_(torch.addcmul(q, q, q)).sigmoid_().to(lam.dtype)
+    tau = tau if tau.dtype == dtype else tau.to(dtype)
+    q = tau.rsqrt().clamp(1 / HIGHEST_Q, HIGHEST_Q)  # NaN, which stays, where τ < 0
+    result = _interpolate(level, q).mul_(level).mul_(torch.addcmul(q, q, q)).sigmoid_()
+    return result if dtype == lam.dtype else result.to(lam.dtype)
 
 
 def beta(lam: Tensor, tau: Tensor) -> Tensor:
@@ -164,7 +166,8 @@ def _half_logit(lam: Tensor, dtype: torch.dtype) -> Tensor:
 
     λ below 2⁻²⁵ counts as 0, and λ is rounded to 2⁻²⁴ near it; uniform draws are multiples of that anyway.
     """
-    return torch.rsub(lam.to(dtype), 1, alpha=2).atanh()  # not in place: torch has no derivative of that
+    lam = lam if lam.dtype == dtype else lam.to(dtype)
+    return torch.rsub(lam, 1, alpha=2).atanh()  # not in place: torch has no derivative of that
 
 
 def _interpolate(level: Tensor, q: Tensor) -> Tensor:
@@ -177,10 +180,13 @@ def _interpolate(level: Tensor, q: Tensor) -> Tensor:
     return torch.grid_sampler(_table(level.device, level.dtype), grid, BILINEAR, BORDER, True).view_as(level)
 
 
-# The compiler runs this while it traces and keeps the tensor as a constant: scipy enters no graph.
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
     return _cached_table(device, dtype)
+
+
+# The compiler runs this while it traces and keeps the tensor as a constant: scipy enters no graph. The mark
+# is what torch.compiler.assume_constant_result sets; calling that would import the compiler, for seconds.
+_table._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tailormix import checks
 from tailormix.batch import SPACES, Space
 from tailormix.plan import Plan
-from tailormix.similarity import euclidean, relative, similarity_kernel
+from tailormix.similarity import relative_distance, similarity_kernel
 from tailormix.warping import WARPS
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class SimilarityKernel:
         return self.tau_max_targets is not None or self.tau_std_targets is not None
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        lengths = euclidean(*batch.pair_features(partner, self.space))
-        distance = relative(lengths, squared=self.squared, group=batch.group)
+        points = batch.pair_features(partner, self.space)
+        distance = relative_distance(*points, squared=self.squared, group=batch.group)
         tau = similarity_kernel(distance, self.tau_max, self.tau_std)
         if self.sampling == "direct":
             return Plan(partner, draws.beta(tau), tau=tau, distance=distance)

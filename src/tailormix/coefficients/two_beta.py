@@ -10,7 +10,7 @@ import torch
 from tailormix import checks
 from tailormix.batch import SPACES, Space
 from tailormix.plan import Plan
-from tailormix.similarity import euclidean, relative
+from tailormix.similarity import relative_distance
 from tailormix.warping import inverse_beta
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class TwoBeta:
         return None if self.space is None else self.space == "embedding"
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        distance = relative(euclidean(*batch.pair_features(partner, self.space)), group=batch.group)
+        distance = relative_distance(*batch.pair_features(partner, self.space), group=batch.group)
         u = draws.uniform(len(batch))
         tau = torch.where(distance < 1, u.new_full((), self.alpha_near), self.alpha_far)
         return Plan(partner, inverse_beta(u, tau), tau=tau, distance=distance)

@@ -1,0 +1,44 @@
+"""What the loop needs of Lightning Fabric, for one process on a CPU in full precision."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn, optim
+
+
+@dataclass(frozen=True)
+class OneCPU:
+    """Stands in for ``Fabric(accelerator="cpu", devices=1)``: importing that takes longer than a small run.
+
+    The same names do the same things, so the loop cannot tell them apart; every other machine gets Fabric.
+    """
+
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    world_size: int = 1
+    global_rank: int = 0
+    is_global_zero: bool = True
+
+    def setup(self, module: nn.Module, *optimisers: optim.Optimizer) -> tuple[Any, ...]:
+        """Nothing is to be wrapped."""
+        return module, *optimisers
+
+    def backward(self, loss: Tensor) -> None:
+        """Gradients of the loss."""
+        loss.backward()
+
+    def clip_gradients(self, module: nn.Module, _: optim.Optimizer, max_norm: float) -> Tensor:
+        """Scale the gradient down to ``max_norm``; one that is not finite is an error."""
+        return torch.nn.utils.clip_grad_norm_(module.parameters(), max_norm, error_if_nonfinite=True)
+
+    def autocast(self) -> contextlib.AbstractContextManager[None]:
+        """Full precision: nothing is cast."""
+        return contextlib.nullcontext()
+
+    def barrier(self) -> None:
+        """There is nobody to wait for."""

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 FOLDER = resources.files("tailormix.experiments").joinpath("paper")
+#: data files of the folder that are no table, figure or study
+OTHERS = ("claims.toml",)
 FILES: dict[str, dict[str, Any]] = {
     path.name.removesuffix(".toml"): tomllib.loads(path.read_text(encoding="utf-8"))
     for path in sorted(FOLDER.iterdir(), key=lambda path: path.name)
-    if path.name.endswith(".toml")
+    if path.name.endswith(".toml") and path.name not in OTHERS
 }
 TABLES = {name: file for name, file in FILES.items() if file["kind"] == "table"}
 #: the key that lets an experiment imitate the released protocol, and its one value

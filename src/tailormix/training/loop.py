@@ -57,7 +57,8 @@ def set_up(fabric: Fabric, parts: Parts, settings: Settings, path: Path, report:
     """Model, method and criterion as one wrapped step, with optimiser, sampler and schedule."""
     model: Any = torch.compile(parts.model) if settings.compile else parts.model
     if settings.channels_last:
-        parts.model.to(memory_format=torch.channels_last)  # activations follow the weights
+        # activations follow the weights
+        parts.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     parts.model.to(fabric.device)  # fused optimisers ask where the parameters lie
     optimiser = build_optimiser(
         settings.optimiser.name,

@@ -24,9 +24,9 @@ class OneCPU:
     global_rank: int = 0
     is_global_zero: bool = True
 
-    def setup(self, module: nn.Module, *optimisers: optim.Optimizer) -> tuple[Any, ...]:
-        """Nothing is to be wrapped."""
-        return module, *optimisers
+    def setup(self, module: nn.Module, *optimisers: optim.Optimizer) -> Any:
+        """Nothing is to be wrapped; a module alone comes back alone."""
+        return (module, *optimisers) if optimisers else module
 
     def backward(self, loss: Tensor) -> None:
         """Gradients of the loss."""

@@ -30,7 +30,7 @@ class OneCPU:
 
     def backward(self, loss: Tensor) -> None:
         """Gradients of the loss."""
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
 
     def clip_gradients(self, module: nn.Module, _: optim.Optimizer, max_norm: float) -> Tensor:
         """Scale the gradient down to ``max_norm``; one that is not finite is an error."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from torch import nn
 from tailormix import Plan, Step, build_method
 from tailormix.experiments import building, read
 from tailormix.experiments.running import run_experiment
-from tailormix.training import Settings, make_fabric
+from tailormix.training import Interrupted, Settings, make_fabric
 from tailormix.training.sampling import Sampler, share
 
 ROWS = 12
@@ -42,7 +43,47 @@ def train(folder: Path, settings: list[str]) -> dict[str, Any]:
 
     building.build = watched
     result = run_experiment(read("moons", settings), folder)
+    building.build = built
     return {"result": result, "first": seen[0]}
+
+
+def stopped_and_resumed(folder: Path, settings: list[str]) -> dict[str, Any]:
+    """The result of a run whose first rank is asked to stop after five passes, and that is then taken up."""
+    built, passes = building.build, 0
+
+    def watched(experiment: Any, device: Any) -> Any:
+        parts = built(experiment, device)
+        inner = parts.model.forward
+
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            nonlocal passes
+            passes += 1
+            if passes == 5 and os.environ["RANK"] == "0":
+                os.kill(os.getpid(), signal.SIGTERM)
+            return inner(x)
+
+        parts.model.forward = forward
+        return parts
+
+    building.build = watched
+    experiment, stopped = read("moons", settings), False
+    try:
+        run_experiment(experiment, folder)
+    except Interrupted:
+        stopped = True
+    building.build = built
+    return {"stopped": stopped, "resumed": run_experiment(experiment, folder)}
+
+
+def several_passes(name: str) -> list[list[float]]:
+    """Gradients of a step that runs the model more than once, with draws of its own on every rank."""
+    fabric = make_fabric(Settings(accelerator="cpu"))
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    step = fabric.setup(Step(model, build_method(name, num_classes=3)))
+    torch.manual_seed(fabric.global_rank)
+    fabric.backward(step(torch.rand(6, 4), torch.arange(6) % 3))
+    return [p.grad.flatten().tolist() for p in model.parameters() if p.grad is not None]
 
 
 def gradients(name: str) -> list[list[float]]:
@@ -67,7 +108,12 @@ def gradients(name: str) -> list[list[float]]:
 def main(out: Path, methods: list[str], settings: list[str]) -> None:
     """Write this rank's findings."""
     torch.set_num_threads(1)
-    found = {"gradients": {name: gradients(name) for name in methods}, **train(out / "run", settings)}
+    found = {
+        "gradients": {name: gradients(name) for name in methods},
+        "several passes": {name: several_passes(name) for name in ("rankmixup", "mit-l", "regmixup")},
+        **train(out / "run", settings),
+        **stopped_and_resumed(out / "stopped", settings),
+    }
     (out / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(found))
     torch.distributed.destroy_process_group()
 

@@ -58,3 +58,20 @@ def test_ranks_agree_on_everything_but_time(ranks: tuple[Path, list[Any]]) -> No
     rows = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
     assert [row["epoch"] for row in rows] == [1, 2]
     assert json.loads((path / "result.json").read_text()) == first
+
+
+@pytest.mark.parametrize("name", ["rankmixup", "mit-l", "regmixup"])
+def test_objectives_of_several_passes_share_their_gradients(name: str, ranks: tuple[Path, list[Any]]) -> None:
+    """Each rank has data and draws of its own; what DDP averages is the same everywhere, and not nothing."""
+    first, second = (rank["several passes"][name] for rank in ranks[1])
+    assert first == second
+    assert max(abs(value) for values in first for value in values) > 1e-4
+
+
+def test_a_stop_that_one_rank_hears_stops_all_and_the_run_goes_on_as_if_nothing_had_been(
+    ranks: tuple[Path, list[Any]],
+) -> None:
+    for rank in ranks[1]:
+        assert rank["stopped"]
+        for key in ("test", "validation", "temperature", "best_epoch", "selection"):
+            assert rank["resumed"][key] == rank["result"][key]

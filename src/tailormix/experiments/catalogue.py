@@ -39,4 +39,5 @@ EXPERIMENTS: dict[str, Shipped] = {
     "cifar10-cpu": Shipped("cifar10-cpu.toml"),
     "airfoil": Shipped("airfoil.toml"),
     "exchange-rate": Shipped("exchange-rate.toml"),
+    "exchange-rate-short": Shipped("exchange-rate-short.toml"),
 }

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix.atomic import write_atomically
 
-from .collecting import Cell
-from .recording import SCHEMA
+from .collecting import Cell, collect, merged
+from .planning import plan_runs
+from .recording import SCHEMA, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from .collecting import Cells
+    from .planning import Plan
 
 
 def stem_of(table: str, budget: str, protocol: str) -> str:
@@ -32,7 +34,7 @@ def stem_of(table: str, budget: str, protocol: str) -> str:
 
 
 def write_record(record: Mapping[str, Any], path: Path) -> Path:
-    """Write a record, atomically; lists of plain numbers stay on one line each."""
+    """Write a record, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_atomically(path, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -72,3 +74,17 @@ def cells_of(record: Mapping[str, Any]) -> Cells:
         for row in setting["rows"]
         if "run" in row
     }
+
+
+def whole_record(plan: Plan, path: Path) -> dict[str, Any]:
+    """All that is known of a table: finished runs beside the plan's, and what the file at ``path`` holds."""
+    cells: Cells = cells_of(read_record(path)) if path.is_file() else {}
+    if plan.runs:
+        everything = plan_runs(
+            plan.table, plan.runs[0].out, seeds=plan.seeds, budget=plan.budget, protocol=plan.protocol
+        )
+        cells = merged(cells, collect(plan.table, everything.runs))
+    known = {(s.name, r.name) for s in plan.table.settings for r in plan.table.rows if r.runs_in(s.name)}
+    return record_of(
+        plan.table, {key: cell for key, cell in cells.items() if key in known}, plan.budget, plan.protocol
+    )

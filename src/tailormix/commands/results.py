@@ -1,0 +1,7 @@
+"""``tailormix results``: stub."""
+
+from __future__ import annotations
+
+
+def results() -> None:
+    """Stub."""

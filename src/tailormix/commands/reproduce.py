@@ -127,6 +127,8 @@ def _keep(plan: Plan, record: dict[str, Any], folder: Path) -> None:
     path = folder / f"{stem_of(plan.table.name, plan.budget, plan.protocol)}.json"
     if not plan.table.figure:
         record = whole_record(plan, path)
+        if not record["settings"]:
+            return
     write_record(record, path)
     write_atomically(path.with_suffix(".md"), table_block(record))
 

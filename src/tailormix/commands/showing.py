@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from tailormix.experiments.many import NOT_STARTED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -48,7 +50,12 @@ def time_text(seconds: float) -> str:
 
 def list_failures(failed: Sequence[Outcome]) -> None:
     """Say what failed, why and how to run it again; exit with 1 if anything did."""
+    waiting = [outcome for outcome in failed if outcome.said == NOT_STARTED]
+    if waiting:
+        typer.echo(f"{len(waiting)} runs were not started: the same command goes on with them", err=True)
     for outcome in failed:
+        if outcome in waiting:
+            continue
         typer.echo(f"failed ({outcome.code}): {outcome.said}\n  again: {outcome.task.command}", err=True)
     if failed:
         raise typer.Exit(1)

@@ -30,7 +30,7 @@ def table_block(record: Mapping[str, Any], level: int = 2) -> str:
 def command_of(record: Mapping[str, Any]) -> str:
     """The words that make these results again."""
     options = [f" --{key} {record[key]}" for key in ("budget", "protocol") if record[key] != "paper"]
-    return record["table"] + "".join(options)
+    return str(record["table"]) + "".join(options)
 
 
 def numbers_table(setting: Mapping[str, Any]) -> list[str]:

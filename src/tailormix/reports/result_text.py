@@ -11,10 +11,10 @@ LEVEL = 0.05
 NONE = "–"
 MARKS = {1: "¹", 2: "²"}
 LEGEND = (
-    "¹ best, ² second best. ± is the standard deviation over seeds (n in brackets). Difference: our mean less "
-    "the paper's, in pooled standard deviations √((s² + t²)/2); where one side has none, the other stands "
-    "for both. Against ERM and Mixup: mean difference over shared seeds and p of a paired t-test, corrected "
-    "over the rows of a column (Holm); * p < 0.05."
+    "¹ best, ² second best. ± is the standard deviation over seeds (n in brackets). Difference: our mean "
+    "less the paper's, in pooled standard deviations √((s² + t²)/2); where one side has none, the other "
+    "stands for both. Against ERM and Mixup: mean difference over shared seeds and p of a paired t-test, "
+    "corrected over the rows of a column (Holm); * p < 0.05."
 )
 
 
@@ -95,7 +95,7 @@ def heading(record: Mapping[str, Any]) -> str:
         remarks.append("small budget: not the paper's setting")
     if record["protocol"] == "released":
         remarks.append("protocol of the released code: selected and calibrated as it did")
-    return record["title"] + (f" ({'; '.join(remarks)})" if remarks else "")
+    return str(record["title"]) + (f" ({'; '.join(remarks)})" if remarks else "")
 
 
 def origin(record: Mapping[str, Any]) -> str:

@@ -112,7 +112,7 @@ def _figure(plan: Plan, out: Path, results: Path | None) -> dict[str, Any]:
     from tailormix.experiments.reproducing.drawing import draw
 
     try:
-        return draw(plan.table, out, results or out / "figures", plan.budget, plan.protocol)
+        return draw(plan, out, results or out / "figures")
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error
@@ -122,7 +122,7 @@ def _keep(plan: Plan, record: dict[str, Any], folder: Path) -> None:
     """Write JSON and Markdown; of a table, with all that other calls have found for it."""
     from tailormix.atomic import write_atomically
     from tailormix.experiments.reproducing.storing import stem_of, whole_record, write_record
-    from tailormix.reports.result_markdown import table_block
+    from tailormix.reports.result_page import block_of
 
     path = folder / f"{stem_of(plan.table.name, plan.budget, plan.protocol)}.json"
     if not plan.table.figure:
@@ -130,7 +130,7 @@ def _keep(plan: Plan, record: dict[str, Any], folder: Path) -> None:
         if not record["settings"]:
             return
     write_record(record, path)
-    write_atomically(path.with_suffix(".md"), table_block(record))
+    write_atomically(path.with_suffix(".md"), block_of(record, "."))
 
 
 def _show(record: dict[str, Any], as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .result_text import NONE, difference_text, heading, origin, ours_text, paper_text, test_text
+from .result_text import NONE, difference_text, heading, origin, ours_text, paper_text, against_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ def table_block(record: Mapping[str, Any], level: int = 2) -> str:
     lines += ["", record["note"]] if record["note"] else []
     for setting in record["settings"]:
         lines += ["", f"{'#' * (level + 1)} {setting['title']}", "", *numbers_table(setting)]
-        lines += tests_table(setting)
+        lines += paired_table(setting)
     return "\n".join([*lines, "", f"Made with {origin(record)}." if origin(record) else ""]).rstrip() + "\n"
 
 
@@ -47,7 +47,7 @@ def numbers_table(setting: Mapping[str, Any]) -> list[str]:
     return markdown_table(header, body)
 
 
-def tests_table(setting: Mapping[str, Any]) -> list[str]:
+def paired_table(setting: Mapping[str, Any]) -> list[str]:
     """Every row against ERM and Mixup, column by column; nothing where nothing was tested."""
     pairs = [(column, method) for column in setting["columns"] for method in setting["baselines"]]
     tested = [
@@ -59,7 +59,7 @@ def tests_table(setting: Mapping[str, Any]) -> list[str]:
         return []
     header = ["row", *(f"{column['title']} against {setting['baselines'][m]}" for column, m in tested)]
     body = [
-        [_title(row), *(test_text(_cell(row, c["name"]), m, c["digits"]) for c, m in tested)]
+        [_title(row), *(against_text(_cell(row, c["name"]), m, c["digits"]) for c, m in tested)]
         for row in setting["rows"]
         if any(_cell(row, column["name"]).get("against") for column, _ in tested)
     ]

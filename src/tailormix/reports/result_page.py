@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .result_markdown import markdown_table, numbers_table, table_block
-from .result_text import LEGEND, NONE, heading, origin, p_text
+from .result_text import LEGEND, facts_of, heading, origin, p_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 INTRODUCTION = """# Results
@@ -25,10 +25,13 @@ def results_page(
     """The whole page; ``pictures`` is the way from it to the folder of results."""
     parts = [INTRODUCTION, f"{LEGEND} † reported by the paper from others, ranked apart.\n"]
     parts += ["## The paper's claims\n", "\n".join(claims_table(claims)) + "\n", *map(claim_block, claims)]
-    parts += [
-        table_block(record) if "facts" not in record else figure_block(record, pictures) for record in records
-    ]
+    parts += [block_of(record, pictures) for record in records]
     return "\n".join(parts)
+
+
+def block_of(record: Mapping[str, Any], pictures: str) -> str:
+    """A table or a figure under its heading."""
+    return figure_block(record, pictures) if "facts" in record else table_block(record)
 
 
 def claims_table(claims: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -74,26 +77,18 @@ def figure_block(record: Mapping[str, Any], pictures: str) -> str:
     """Pictures of a figure and the facts that it shows."""
     lines = [f"## {heading(record)}", "", f"`tailormix reproduce {record['table']}`", ""]
     lines += [record["note"], ""] if record["note"] else []
-    for name in record["files"]:
-        if name.endswith((".svg", ".png")):
-            lines += [f"![{record['title']}]({pictures}/{name})", ""]
-    facts = [[name, _fact(value)] for name, value in _leaves(record["facts"])]
+    lines += [line for picture in _pictures(record, pictures) for line in (picture, "")]
+    lines += [record["facts"]["caption"], ""] if "caption" in record["facts"] else []
+    facts = [list(pair) for pair in facts_of(record["facts"])]
     lines += [*markdown_table(["fact", "value"], facts), ""] if facts else []
     return "\n".join([*lines, f"Made with {origin(record)}.", ""])
 
 
-def _leaves(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in facts.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}{name}.")
-        elif not isinstance(value, list) or len(value) <= 12:
-            yield f"{prefix}{name}", value
-
-
-def _fact(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_fact, value))
-    return f"{value:.4g}" if isinstance(value, float) else str(NONE if value is None else value)
+def _pictures(record: Mapping[str, Any], folder: str) -> list[str]:
+    """Links to a figure's pictures; of one in two formats, the sharper."""
+    names = record.get("files", [])
+    chosen = [n for n in names if n.endswith(".svg") or (n.endswith(".png") and f"{n[:-4]}.svg" not in names)]
+    return [f"![{record['title']}]({folder}/{name})" for name in chosen]
 
 
 def front_block(
@@ -107,9 +102,7 @@ def front_block(
         parts += ["", f"**{heading(record)}**"]
         for setting in record["settings"]:
             parts += ["", *numbers_table(setting)]
-        for name in record.get("files", []):
-            if name.endswith((".svg", ".png")):
-                parts += ["", f"![{record['title']}]({pictures}/{name})"]
+        parts += [line for picture in _pictures(record, pictures) for line in ("", picture)]
         parts += ["", f"Made with {origin(record)}."]
     return "\n".join([*parts, "", f"All results, with tests and explanations: [{page}]({page})."])
 

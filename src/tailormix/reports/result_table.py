@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from .result_text import (
     LEGEND,
     difference_text,
+    facts_of,
     heading,
     origin,
     ours_text,
     paper_text,
-    test_text,
+    against_text,
 )
 
 if TYPE_CHECKING:
@@ -25,19 +26,22 @@ DIRECTIONS = {"lower": ", lower is better", "higher": ", higher is better", "non
 
 
 def print_result(record: Mapping[str, Any], console: Console) -> None:
-    """Print a record of results: heading, tables, legend and origin."""
+    """Print a record of results: heading, tables or facts, legend and origin."""
     console.print(heading(record), style="bold", highlight=False)
     for setting in record["settings"]:
         for column in setting["columns"]:
             console.print()
             console.print(column_table(setting, column))
-    if not record["settings"]:
+    facts = record.get("facts", {})
+    for name, value in facts_of(facts):
+        console.print(f"{name}: {value}", highlight=False)
+    if not record["settings"] and not facts:
         console.print("no finished runs", highlight=False)
         return
-    for line in (LEGEND, record["note"], origin(record)):
+    ends = (LEGEND if record["settings"] else "", facts.get("caption", ""), record["note"], origin(record))
+    for line in (*ends, ", ".join(record.get("files", []))):
         if line:
-            console.print()
-            console.print(line, style="dim", highlight=False)
+            console.print(f"\n{line}", style="dim", highlight=False)
 
 
 def column_table(setting: Mapping[str, Any], column: Mapping[str, Any]) -> Table:
@@ -75,4 +79,4 @@ def _texts(
         yield Text(paper_text(cell, digits), STYLES.get(cell.get("paper", {}).get("place"), ""))
         yield difference_text(cell)
     for method in setting["baselines"]:
-        yield test_text(cell, method, digits)
+        yield against_text(cell, method, digits)

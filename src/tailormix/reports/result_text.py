@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 LEVEL = 0.05
 NONE = "–"
+SHORT = 12  # longest list of facts that is shown
 MARKS = {1: "¹", 2: "²"}
 LEGEND = (
     "¹ best, ² second best. ± is the standard deviation over seeds (n in brackets). Difference: our mean "
@@ -59,10 +60,10 @@ def difference_text(cell: Mapping[str, Any]) -> str:
     return NONE if found is None else f"{found:+.2f}"
 
 
-def test_text(cell: Mapping[str, Any], baseline: str, digits: int) -> str:
+def against_text(cell: Mapping[str, Any], baseline: str, digits: int) -> str:
     """Difference from a baseline with its corrected p-value.
 
-    >>> test_text({"against": {"erm": {"difference": -0.5, "p": 0.01, "p_holm": 0.03}}}, "erm", 2)
+    >>> against_text({"against": {"erm": {"difference": -0.5, "p": 0.01, "p_holm": 0.03}}}, "erm", 2)
     '-0.50, p 0.030*'
     """
     found = cell.get("against", {}).get(baseline)
@@ -109,3 +110,23 @@ def origin(record: Mapping[str, Any]) -> str:
 def _short(commit: str) -> str:
     name, plus, _ = commit.partition("+")
     return name[:10] + ("+changes" if plus else "")
+
+
+def facts_of(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Names and texts of a figure's numbers; long lists, its caption and its settings are left out.
+
+    >>> list(facts_of({"caption": "…", "a": {"b": 0.5}, "c": [1, None]}))
+    [('a.b', '0.5'), ('c', '1, –')]
+    """
+    for name, value in facts.items():
+        if isinstance(value, dict) and name != "settings":
+            yield from facts_of(value, f"{prefix}{name}.")
+        elif name not in ("caption", "settings") and (not isinstance(value, list) or len(value) <= SHORT):
+            yield f"{prefix}{name}", fact_text(value)
+
+
+def fact_text(value: Any) -> str:
+    """One fact in a few characters."""
+    if isinstance(value, list):
+        return ", ".join(map(fact_text, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(NONE if value is None else value)

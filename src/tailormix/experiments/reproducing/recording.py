@@ -23,6 +23,16 @@ def record_of(table: Table, cells: Cells, budget: str, protocol: str) -> dict[st
     beside = budget == "paper" and table.kind == "table"
     blocks = [_block(table, setting, cells, beside) for setting in table.settings]
     return {
+        **described(table, budget, protocol),
+        "commits": sorted({commit for cell in cells.values() for commit in cell.commits}),
+        "versions": _versions(cells.values()),
+        "settings": [block for block in blocks if block["rows"]],
+    }
+
+
+def described(table: Table, budget: str, protocol: str) -> dict[str, Any]:
+    """What a record says before its numbers."""
+    return {
         "schema": SCHEMA,
         "table": table.name,
         "title": table.title,
@@ -33,9 +43,6 @@ def record_of(table: Table, cells: Cells, budget: str, protocol: str) -> dict[st
         "budget": budget,
         "protocol": protocol,
         "repeats": table.repeats,
-        "commits": sorted({commit for cell in cells.values() for commit in cell.commits}),
-        "versions": _versions(cells.values()),
-        "settings": [block for block in blocks if block["rows"]],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +12,12 @@ import typer
 from .showing import list_failures, shown
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tailormix.experiments.many import Outcome
     from tailormix.experiments.reproducing import Plan
+
+WIDTH = 120  # characters of a table that goes to a file
 
 Name = Annotated[str, typer.Argument(help="A table or figure (tailormix list tables) or a .toml file.")]
 Rows = Annotated[
@@ -27,6 +32,7 @@ Protocol = Annotated[
 ]
 Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all runs, shared by all tables.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List the runs and what they would take.")]
+Finished = Annotated[bool, typer.Option("--finished", help="Start nothing: show the runs that are done.")]
 Results = Annotated[
     Path | None, typer.Option(file_okay=False, help="Also keep the results there, as JSON and Markdown.")
 ]
@@ -43,6 +49,7 @@ def reproduce(
     protocol: Protocol = "paper",
     out: Out = Path("runs"),
     dry_run: DryRun = False,
+    finished: Finished = False,
     results: Results = None,
     engine: Engine = "local",
     as_json: Json = False,
@@ -62,7 +69,7 @@ def reproduce(
     if dry_run:
         _foresee(plan, jobs, as_json)
         return
-    failed = _carry_out(plan, jobs, engine)
+    failed = [] if finished else _carry_out(plan, jobs, engine)
     record = _figure(plan, out, results) if plan.table.figure else _record(plan)
     if results is not None:
         _keep(plan, record, results)
@@ -137,16 +144,12 @@ def _show(record: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
-    from rich.console import Console
-
     from tailormix.reports.result_table import print_result
 
-    print_result(record, Console())
+    print_result(record, _console())
 
 
 def _foresee(plan: Plan, jobs: int, as_json: bool) -> None:
-    from rich.console import Console
-
     from tailormix.experiments.reproducing.estimating import absent_data, estimate
     from tailormix.reports.result_forecast import print_forecast
 
@@ -164,4 +167,12 @@ def _foresee(plan: Plan, jobs: int, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(forecast, indent=2, ensure_ascii=False))
     else:
-        print_forecast(forecast, Console())
+        print_forecast(forecast, _console())
+
+
+def _console() -> Console:
+    """As wide as the terminal; wide enough for the tables where there is none."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=WIDTH)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-Results = Annotated[Path, typer.Option(file_okay=False, help="Folder of the results' JSON files.")]
+Results = Annotated[Path, typer.Option("--folder", file_okay=False, help="Folder of JSON files.")]
 Output = Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="The page to write.")]
 Readme = Annotated[
     Path | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .result_text import NONE, difference_text, heading, origin, ours_text, paper_text, against_text
+from .result_text import NONE, against_text, difference_text, heading, origin, ours_text, paper_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from .result_text import (
     LEGEND,
+    against_text,
     difference_text,
     facts_of,
     heading,
     origin,
     ours_text,
     paper_text,
-    against_text,
 )
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ def column_table(setting: Mapping[str, Any], column: Mapping[str, Any]) -> Table
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
     cells = [row["cells"].get(column["name"], {}) for row in setting["rows"]]
     beside = any("paper" in cell for cell in cells)
-    table.add_column("row")
+    table.add_column("row", no_wrap=True)
     for name in ("ours (n)", *(("paper", "difference") if beside else ())):
         table.add_column(name, justify="right", no_wrap=True)
     for baseline in setting["baselines"].values():
-        table.add_column(f"against {baseline}", justify="right", no_wrap=True)
+        table.add_column(f"against {baseline}", justify="right")
     for row, cell in zip(setting["rows"], cells, strict=True):
         if cell:
             table.add_row(_title(row), *_texts(setting, column, cell, beside))

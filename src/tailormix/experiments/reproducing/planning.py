@@ -99,9 +99,10 @@ def plan_runs(
     without = {s.name for s in table.settings if small and not s.small and s.device != "cpu"}
     cells = selected(table, rows)
     runs = [
-        PlannedRun(setting, row, seed, _seeded(table.experiment(setting, row, budget, protocol), seed), out)
+        PlannedRun(setting, row, seed, _seeded(experiment, seed), out)
         for setting, row in cells
         if setting not in without
+        for experiment in [table.experiment(setting, row, budget, protocol)]
         for seed in chosen
     ]
     left_out = tuple(s.name for s in table.settings if s.name in without & {name for name, _ in cells})

@@ -45,7 +45,7 @@ def test_a_finished_run_is_judged_later_without_training_again(root: Path) -> No
         "batch=32",
         "accelerator=cpu",
         "model=resnet8",
-        "model.base_width=4",
+        "model.base_width=8",
         "method=erm",
     ]
     settings += ["data.limit=100"]

@@ -9,6 +9,8 @@ import typer
 
 from tailormix.commands.data import app as data_app
 from tailormix.commands.evaluate import evaluate
+from tailormix.commands.reproduce import reproduce
+from tailormix.commands.results import results
 from tailormix.commands.train import train
 
 app = typer.Typer(
@@ -18,6 +20,8 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 app.command()(train)
 app.command()(evaluate)
+app.command()(reproduce)
+app.command()(results)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -32,7 +36,7 @@ def list_(
     family: Annotated[
         str,
         typer.Argument(
-            help="What to list: methods, losses, models, datasets, experiments.", metavar="FAMILY"
+            help="What to list: methods, losses, models, datasets, experiments, tables.", metavar="FAMILY"
         ),
     ],
     as_json: Json = False,

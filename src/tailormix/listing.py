@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix.data.catalogue import DATASETS
 from tailormix.experiments.catalogue import EXPERIMENTS
+from tailormix.experiments.paper.catalogue import PAPER
 from tailormix.losses.catalogue import LOSSES
 from tailormix.methods import METHODS
 from tailormix.models.catalogue import MODELS
@@ -61,10 +62,20 @@ def experiments() -> list[Row]:
     return [{"name": name, "what": e.summary} for name, e in EXPERIMENTS.items()]
 
 
+def tables() -> list[Row]:
+    """Name, title, kind, section and runs of every table and figure that ``reproduce`` knows."""
+    values = {name: paper.values for name, paper in PAPER.items()}
+    return [
+        {"name": name, "what": v["title"], "kind": v["kind"], "paper": v.get("section", "")}
+        for name, v in values.items()
+    ]
+
+
 FAMILIES: dict[str, Callable[[], list[Row]]] = {
     "methods": methods,
     "losses": losses,
     "models": models,
     "datasets": datasets,
     "experiments": experiments,
+    "tables": tables,
 }

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .showing import list_failures, shown
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from tailormix.experiments.many import Outcome, Task
     from tailormix.experiments.record import Experiment
@@ -61,7 +63,7 @@ def train(
     ]
     outcomes = _many(tasks, jobs, engine)
     _finish([(o.task.path, o.result) for o in outcomes if o.result is not None], as_json)
-    _list_failures([outcome for outcome in outcomes if outcome.result is None])
+    list_failures([outcome for outcome in outcomes if outcome.result is None])
 
 
 def _records(experiment: str, chosen: Sequence[str], seeds: str | None) -> list[Experiment]:
@@ -113,24 +115,9 @@ def _many(tasks: Sequence[Task], jobs: int, engine: str) -> list[Outcome]:
     from tailormix.experiments.many import carry_out_all
 
     try:
-        return list(_shown(carry_out_all(tasks, jobs, engine), len(tasks)))
+        return list(shown(carry_out_all(tasks, jobs, engine), len(tasks)))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-
-
-def _shown(outcomes: Iterator[Outcome], total: int) -> Iterator[Outcome]:
-    """One bar for all runs on a terminal, one line a run elsewhere."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal) as bars:
-        task = bars.add_task("runs", total=total)
-        for number, outcome in enumerate(outcomes, start=1):
-            ended = "done" if outcome.result is not None else "failed"
-            bars.advance(task)
-            console.print(f"{number}/{total} {ended}: {outcome.task.path}", soft_wrap=True, highlight=False)
-            yield outcome
 
 
 def _finish(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None:
@@ -143,11 +130,3 @@ def _finish(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None
         for stage, metrics in row.get("test", {}).items():
             words = " · ".join(f"{name} {value:.4g}" for name, value in metrics.items())
             typer.echo(f"{row['run']}: test {stage}: {words}")
-
-
-def _list_failures(failed: Sequence[Outcome]) -> None:
-    """Say what failed, why and how to run it again; exit with 1 if anything did."""
-    for outcome in failed:
-        typer.echo(f"failed ({outcome.code}): {outcome.said}\n  again: {outcome.task.command}", err=True)
-    if failed:
-        raise typer.Exit(1)

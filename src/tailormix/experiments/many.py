@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: joblib's backends; runs are processes anyway, so that a thread to watch each is enough on one machine
 ENGINES = {"local": "threading", "loky": "loky", "ray": "ray", "dask": "dask"}
 LOG = "log.txt"
+NOT_STARTED = "not started"
 PROGRAM = "import typer; from tailormix.commands.train import train; typer.run(train)"
 
 
@@ -57,7 +58,7 @@ class Outcome:
 def carry_out(task: Task, threads: int, stop: threading.Event | None = None) -> Outcome:
     """Run one task to its end, in a process of its own; its words go to its log."""
     if stop is not None and stop.is_set():
-        return Outcome(task, -signal.SIGTERM, "not started")
+        return Outcome(task, -signal.SIGTERM, NOT_STARTED)
     try:
         folder.prepare(task.path)
         with (task.path / LOG).open("ab") as log:

@@ -36,7 +36,7 @@ DEFAULTS = {
     for name, value in ((name, getattr(Settings(), name)) for name in SETTINGS)
 }
 #: keys that change how a run is carried out, but not what it computes
-CONDUCT = ("summary", "workers", "checkpoint_every")
+CONDUCT = ("summary", "workers", "checkpoint_every", "also")
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ class Experiment:
         checks.known("data", self.data.name, DATASETS)
         if not str(self.model.name).startswith(TIMM_PREFIX):
             checks.known("model", self.model.name, MODELS)
+        for name in self.training.also:
+            checks.known("data set of also", name, DATASETS)
         known_options("method", self.method, {name: settings_of(name) for name in METHODS})
         known_options("loss", self.loss, _loss_options())
 

@@ -13,6 +13,7 @@ from tailormix.training.reporting import silent, tensorboard
 
 from .provenance import provenance
 from .record import CONDUCT, DEFAULTS
+from .shifts import judge_shifts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +34,7 @@ def run_experiment(
             stack.enter_context(folder.locked(path))
             keep_record(experiment, path)
         if done := folder.read_json(path / folder.RESULT):
-            return done
+            return judge_shifts(experiment, path, done)
         reporters = [report]
         if with_tensorboard and _first_rank():
             reporters.append(stack.enter_context(tensorboard(path / "tensorboard")))
@@ -42,7 +43,7 @@ def run_experiment(
             for reporter in reporters:
                 reporter(row, epochs)
 
-        return _trained(experiment, path, tell)
+        return judge_shifts(experiment, path, _trained(experiment, path, tell))
 
 
 def _trained(experiment: Experiment, path: Path, report: Reporter) -> dict[str, Any]:

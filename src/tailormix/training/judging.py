@@ -1,7 +1,11 @@
-"""After training: the best weights on validation and test, before and after calibration on validation."""
+"""After training: the best weights on validation and test, before and after calibration on validation.
+
+A run that imitates the released protocol calibrates on the test split instead, and its result says so.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,8 +17,10 @@ from tailormix.prediction_files import save_predictions
 from tailormix.predictions import Predictions
 
 from .predicting import has_dropout, monte_carlo, outputs
+from .validating import selecting_split
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from lightning_fabric import Fabric
@@ -34,14 +40,31 @@ def judge(parts: Parts, fabric: Fabric, settings: Settings, path: Path) -> dict[
         for name, predictions in found.items():
             save_predictions(path / FILES[name], predictions)
     measured: dict[str, Any] = {name: {"before": measure(p)} for name, p in found.items()}
-    if parts.data.task == "classification" and "validation" in found:
-        scaling = TemperatureScaling().fit(found["validation"])
-        measured["temperature"] = {"value": scaling.temperature, "status": scaling.fitted.status} | {
-            "fitted on": scaling.provenance.as_dict()
-        }
-        if "test" in found:
-            measured["test"]["after temperature"] = measure(scaling.transform(found["test"]))
+    if parts.data.task == "classification" and selecting_split(settings) in found:
+        measured["temperature"], after = scaled(found, settings)
+        for name, metrics in after.items():
+            measured[name]["after temperature"] = metrics
     return measured
+
+
+def scaled(found: Mapping[str, Predictions], settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fit the temperature on the split that selects; its record, and every split's metrics after it.
+
+    Metrics of the very points it was fitted on say how well it can fit, no more; for validation that is what
+    the paper's cross-validation reports.
+    """
+    imitate, source = settings.imitate or None, selecting_split(settings)
+    scaling = TemperatureScaling().fit(found[source], imitate=imitate)
+    record = {
+        "value": scaling.temperature,
+        "status": scaling.fitted.status,
+        "fitted on": scaling.provenance.as_dict(),
+    }
+    own = {source: measure(replace(found[source], logits=found[source].logits / scaling.temperature))}
+    rest = {
+        name: measure(scaling.transform(p, imitate=imitate)) for name, p in found.items() if name != source
+    }
+    return record, own | rest
 
 
 def predicted(parts: Parts, name: str, fabric: Fabric, settings: Settings) -> Predictions:

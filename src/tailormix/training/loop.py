@@ -162,7 +162,7 @@ def finish_epoch(run: Run) -> None:
         "epoch": state.epoch + 1,
         "lr": set_rates(run, run.sampler.steps - 1),  # not as found: after a kill right here it is not set
         "loss": mean_over_ranks(run, state.loss) / run.sampler.steps,
-        "validation": metrics,
+        validating.selecting_split(run.settings): metrics,
         "seconds": state.seconds + time.monotonic() - started,
     }
     if is_better(score, state.best_score, parts.data.task):

@@ -11,6 +11,7 @@ from .judging import judge
 from .loop import fit
 from .saving import best_file_of
 from .seeds import Stream, derive
+from .validating import selecting_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,7 +48,7 @@ def run(
         state = fit(fabric, parts, settings, path, report)
         packing.load_module(parts.model, state.best_weights)
         measured = judge(parts, fabric, settings, path)
-    result = {**facts, **summarised(state, parts), **measured}
+    result = {**facts, **summarised(state, parts, settings), **measured}
     result["best weights"] = best_file_of(path, state.best_epoch).relative_to(path).as_posix()
     if fabric.is_global_zero:
         folder.write_json(path / folder.RESULT, result)
@@ -55,14 +56,17 @@ def run(
     return result
 
 
-def summarised(state: State, parts: Parts) -> dict[str, Any]:
+def summarised(state: State, parts: Parts, settings: Settings) -> dict[str, Any]:
     """Which epoch was kept and why, and how long everything took."""
+    source = selecting_split(settings)
+    chosen = len(getattr(parts.data, source)) > 0
+    imitation = {"imitates": settings.imitate} if settings.imitate else {}
     seconds = [row["seconds"] for row in state.history]
-    return {
+    return imitation | {
         "data": {"name": parts.data.name, "task": parts.data.task, "fingerprints": parts.data.fingerprints},
         "selection": {
-            "split": "validation" if len(parts.data.validation) else None,
-            "rule": _rule(parts),
+            "split": source if chosen else None,
+            "rule": _rule(parts) if chosen else "last epoch (no validation split)",
             "score": state.best_score,
         },
         "best_epoch": state.best_epoch,
@@ -74,8 +78,6 @@ def summarised(state: State, parts: Parts) -> dict[str, Any]:
 
 
 def _rule(parts: Parts) -> str:
-    if not len(parts.data.validation):
-        return "last epoch (no validation split)"
     if parts.data.task == "classification":
         return "highest accuracy, the earlier of equals"
     return "lowest squared error of the deterministic pass, the later of equals"

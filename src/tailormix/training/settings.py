@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
+from tailormix.predictions import known_imitation
 
 from .optimisers import OPTIMISERS
 from .schedules import SCHEDULES
@@ -50,6 +51,9 @@ class Settings:
         compile: compile the model.
         channels_last: keep images with their channels innermost; convolutions on CPUs gain most by it.
         checkpoint_every: seconds between checkpoints; 0 for one after every step.
+        imitate: ``released-protocol`` selects weights and fits the temperature on the test split, as the
+            released code did, and marks the result; empty for the clean protocol.
+        also: test-only data sets that the finished model is judged on besides its own.
 
     >>> Settings(epochs=0)
     Traceback (most recent call last):
@@ -71,6 +75,8 @@ class Settings:
     compile: bool = False
     channels_last: bool = False
     checkpoint_every: float = 30.0
+    imitate: str = ""
+    also: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "mc_samples"):
@@ -82,6 +88,9 @@ class Settings:
         for name in ("drop_last", "compile", "channels_last"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be true or false, got {getattr(self, name)!r}")
+        if self.imitate:
+            known_imitation(self.imitate)
+        object.__setattr__(self, "also", checks.names("also", self.also))
         checks.known("precision", self.precision, PRECISIONS)
         checks.known("accelerator", self.accelerator, ACCELERATORS)
         known_options("optimiser", self.optimiser, {n: o.defaults for n, o in OPTIMISERS.items()})

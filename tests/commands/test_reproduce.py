@@ -1,0 +1,194 @@
+"""``tailormix reproduce`` from outside: a made table is run, resumed, shown, kept and put on a page."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from helpers import run_python
+from made_table import TABLE, write_table
+from tailormix.cli import app
+from tailormix.commands.results import pages
+from tailormix.experiments import many, read
+from tailormix.experiments.paper import read_table
+from tailormix.experiments.reproducing import plan_runs
+from tailormix.experiments.running import run_experiment
+from tailormix.reports.result_page import BEGIN, END
+from tailormix.training.folder import RunError
+
+
+def call(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "160", "TERM": "dumb", "NO_COLOR": "1"})
+
+
+def said(done: Any) -> str:
+    return " ".join(done.stderr.replace("│", " ").split())
+
+
+def in_process(task: many.Task, threads: int, stop: object = None) -> many.Outcome:
+    """A run without a process of its own, whose start takes longer than the run."""
+    file, seed = task.arguments[0], int(task.arguments[task.arguments.index("--seeds") + 1])
+    try:
+        run_experiment(read(file, seed=seed), task.path)
+    except RunError as error:
+        return many.Outcome(task, 1, str(error))
+    return many.Outcome(task, 0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(many, "carry_out", in_process)
+        yield
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """Two rows and two seeds of the made table; the folder of seed 1 of ERM is blocked, so that it fails."""
+    folder = tmp_path_factory.mktemp("ran")
+    table = write_table(folder)
+    blocked = plan_runs(read_table(table), folder / "runs", rows=["plain/erm"], seeds=[1]).runs[0].path
+    blocked.mkdir(parents=True)
+    (blocked / "checkpoints").write_text("")
+    options = ["--rows", "plain", "--seeds", "0-1"]
+    places = ["--out", str(folder / "runs"), "--results", str(folder / "results")]
+    done = call("reproduce", str(table), *options, *places)
+    (blocked / "checkpoints").unlink()
+    return folder, done
+
+
+def test_a_failed_run_stops_no_other_and_is_listed(ran: tuple[Path, Any]) -> None:
+    folder, done = ran
+    assert done.exit_code == 1
+    assert "made: 4 runs to go, 0 finished before" in done.stderr
+    assert "3/4 done" in done.stderr or "4/4 done" in done.stderr
+    assert "again: tailormix train" in done.stderr
+    assert f"--seeds 1 --out {folder / 'runs'}" in done.stderr
+    assert "Plain: Accuracy, higher is better" in done.stdout
+    assert "80.0 ± 2.0" in done.stdout  # the paper's
+    assert "Others †" in done.stdout
+
+
+def test_a_second_call_runs_only_what_is_missing_and_a_third_nothing(
+    ran: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = ran
+    arguments = ["reproduce", str(folder / "made.toml"), "--rows", "plain", "--out", str(folder / "runs")]
+    second = call(*arguments, "--seeds", "0-1", "--results", str(folder / "results"))
+    assert second.exit_code == 0, second.stderr
+    assert "1 runs to go, 3 finished before" in second.stderr
+    monkeypatch.setattr(many, "carry_out_all", None)
+    assert call(*arguments, "--seeds", "0-9", "--finished").stdout == second.stdout
+    third = call(*arguments, "--seeds", "0-1")
+    assert (third.exit_code, third.stdout, third.stderr) == (0, second.stdout, "")
+    again = json.loads(call(*arguments, "--seeds", "0-1", "--json").stdout)
+    kept = json.loads((folder / "results" / "made.json").read_text())
+    assert again == kept
+    erm = kept["settings"][0]["rows"][0]
+    assert erm["seeds"] == [0, 1]
+    assert erm["cells"]["accuracy"]["ours"]["n"] == 2
+    result = json.loads((folder / "runs" / erm["run"] / "seed-1" / "result.json").read_text())
+    expected = 100 * result["test"]["before"]["accuracy"]
+    assert erm["cells"]["accuracy"]["ours"]["values"]["1"] == pytest.approx(expected)
+    assert kept["versions"]["tailormix"]
+
+
+def test_showing_finished_runs_needs_no_torch(ran: tuple[Path, Any]) -> None:
+    folder, _ = ran
+    code = """
+import sys
+from typer.testing import CliRunner
+from tailormix.cli import app
+done = CliRunner().invoke(app, ["reproduce", *sys.argv[1:], "--rows", "plain", "--seeds", "0"])
+assert done.exit_code == 0 and "Accuracy" in done.stdout, done.output
+assert CliRunner().invoke(app, ["reproduce", *sys.argv[1:], "--dry-run"]).exit_code == 0
+assert CliRunner().invoke(app, ["list", "tables"]).exit_code == 0
+print("torch" in sys.modules)
+"""
+    assert run_python(code, [str(folder / "made.toml"), "--out", str(folder / "runs")]).strip() == "False"
+
+
+def test_the_page_is_made_of_the_files_alone(ran: tuple[Path, Any], tmp_path: Path) -> None:
+    folder, _ = ran
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    arguments = ["results", "--folder", str(folder / "results"), "--readme", str(readme)]
+    arguments += ["-o", str(tmp_path / "docs" / "results.md")]
+    assert call(*arguments, "--check").exit_code == 1
+    assert call(*arguments).exit_code == 0
+    page, front = (tmp_path / "docs" / "results.md").read_bytes(), readme.read_text()
+    assert call(*arguments).stdout == ""  # nothing to write: the same bytes
+    assert call(*arguments, "--check").exit_code == 0
+    assert b"## Made" in page
+    assert b"| row | Accuracy" in page
+    assert front.startswith(f"before\n{BEGIN}\n| the paper's claim")
+    assert front.endswith(f"{END}\nafter\n")
+    readme.write_text("no markers")
+    assert "needs the lines" in said(call(*arguments))
+
+
+def test_what_is_committed_is_what_the_results_give() -> None:
+    root = Path(__file__).parents[2]
+    readme = root / "README.md"
+    marked = BEGIN in readme.read_text(encoding="utf-8")
+    texts = pages(root / "results", root / "docs" / "results.md", readme if marked else None)
+    for path, text in texts.items():
+        assert path.read_text(encoding="utf-8") == text, f"{path} is stale: tailormix results"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["regresion"], "did you mean 'regression'"),
+        (["regression", "--rows", "airfoi"], "did you mean 'airfoil'"),
+        (["regression", "--rows", "airfoil/sk-mixp"], "did you mean 'airfoil/sk-mixup'"),
+        (["regression", "--seeds", "9-0"], "seeds must be numbers"),
+        (["regression", "--budget", "tiny"], "Known: paper, small"),
+        (["regression", "--protocol", "relased"], "did you mean 'released'"),
+        (["regression", "--engine", "slurm"], "Known: local"),
+    ],
+)
+def test_wrong_use_is_two(arguments: list[str], expected: str, tmp_path: Path) -> None:
+    done = call("reproduce", *arguments, "--out", str(tmp_path))
+    assert done.exit_code == 2
+    assert expected in said(done)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_starts_nothing_and_names_what_is_missing(tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app,
+        ["reproduce", "resnet34", "--dry-run", "--out", str(tmp_path / "runs")],
+        env={"COLUMNS": "160", "TAILORMIX_DATA": str(tmp_path)},
+    )
+    assert done.exit_code == 0
+    assert "runs on one A100" in done.stdout
+    assert "data set cifar10 is not here: tailormix data get cifar10" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+    small = call("reproduce", str(write_table(tmp_path)), "--budget", "small", "--dry-run", "--json")
+    forecast = json.loads(small.stdout)
+    assert forecast["left out"] == ["large"]
+    assert {cell["device"] for cell in forecast["cells"]} == {"cpu"}
+
+
+def test_a_figure_is_drawn_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "made_figure.py").write_text(
+        "from types import SimpleNamespace\n"
+        "def make(settings, runs, out):\n"
+        "    path = out / 'made.svg'\n"
+        "    path.write_text('<svg/>')\n"
+        "    return SimpleNamespace(files=(path,), facts={'caption': 'See.', 'points': settings['points']})\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    head = TABLE[: TABLE.index("[columns")].replace('kind = "table"', 'kind = "figure"')
+    table = write_table(tmp_path, f'{head}figure = "made_figure:make"\n[options]\npoints = 7\n')
+    places = ["--out", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    done = call("reproduce", str(table), *places)
+    assert done.exit_code == 0, done.stderr
+    assert "points: 7" in done.stdout
+    record = json.loads((tmp_path / "results" / "made.json").read_text())
+    assert (record["files"], record["facts"]["points"]) == (["made.svg"], 7)
+    assert "](./made.svg)" in (tmp_path / "results" / "made.md").read_text()

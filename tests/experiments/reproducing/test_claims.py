@@ -1,0 +1,67 @@
+"""Claims: every comparison names cells that exist, and verdicts follow from numbers."""
+
+from typing import Any
+
+import pytest
+
+from tailormix.experiments.paper import PAPER, read_table
+from tailormix.experiments.reproducing.claims import judged, read_claims
+
+CLAIMS = read_claims()["claims"]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["claim"])
+def test_comparisons_speak_of_cells_that_exist(claim: dict[str, Any]) -> None:
+    assert claim["compare"]
+    for one in claim["compare"]:
+        assert one["results"].removesuffix("-released").removesuffix("-small") in PAPER
+        if "fact" in one:
+            continue
+        table = read_table(one["results"].removesuffix("-released").removesuffix("-small"))
+        assert one["column"] in {column.name for column in table.columns}
+        for row in (one["row"], one.get("than", one["row"])):
+            assert table.row(row).runs_in(one["setting"])
+
+
+def cell(values: dict[str, float], **more: Any) -> dict[str, Any]:
+    return {"ours": {"values": values, "mean": sum(values.values()) / len(values)}, **more}
+
+
+def records() -> dict[str, Any]:
+    """Row b is one below a at every seed, more or less; c is a with its seeds turned round."""
+    a, b = {"0": 5.0, "1": 6.0, "2": 7.0}, {"0": 4.0, "1": 5.1, "2": 5.9}
+    rows = {"a": a, "b": b, "c": {"0": 7.0, "1": 6.0, "2": 5.0}}
+    cells = {name: cell(values, paper={"mean": 5.0}, difference=1.0) for name, values in rows.items()}
+    setting = {
+        "name": "s",
+        "columns": [{"name": "e", "title": "E", "better": "lower", "digits": 1}],
+        "rows": [{"name": name, "cells": {"e": one}} for name, one in cells.items()],
+    }
+    return {"made": {"settings": [setting], "facts": {"bound": {"failures": 3}}}}
+
+
+def verdicts(*compare: dict[str, Any]) -> tuple[list[str], str]:
+    given = [{"results": "made", "setting": "s", "column": "e", "expect": "better", **one} for one in compare]
+    found = judged([{"claim": "x", "paper": "y", "compare": given}], records())[0]
+    return [one["verdict"] for one in found["compared"]], found["verdict"]
+
+
+def test_verdicts_follow_from_differences_and_p_values() -> None:
+    """B - a = -1, -0.9, -1.1: t = -1·√3/0.1 = -17.3, p = 0.0033 (two degrees of freedom)."""
+    assert verdicts({"row": "b", "than": "a"}) == (["agrees"], "agrees")
+    assert verdicts({"row": "a", "than": "b"}) == (["disagrees"], "disagrees")
+    assert verdicts({"row": "a", "than": "b", "expect": "worse"}) == (["agrees"], "agrees")
+    assert verdicts({"row": "a", "than": "b", "expect": "equal"}) == (["disagrees"], "disagrees")
+    assert verdicts({"row": "a", "than": "c", "expect": "equal"}) == (["agrees"], "agrees")
+    assert verdicts({"row": "b", "than": "c"}) == (["leans so"], "undecided")
+    assert verdicts({"row": "b", "than": "a"}, {"row": "a", "than": "b"})[1] == "mixed"
+    assert verdicts({"row": "b", "than": "a"}, {"row": "b", "than": "c"})[1] == "agrees in part"
+    assert verdicts({"row": "b", "than": "a"}, {"row": "b", "than": "z"})[1] == "agrees where measured"
+
+
+def test_a_row_alone_is_held_against_the_paper_and_facts_against_bounds() -> None:
+    assert verdicts({"row": "a", "expect": "near the paper"}) == (["agrees"], "agrees")
+    assert verdicts({"fact": "bound.failures", "at_least": 1}) == (["agrees"], "agrees")
+    assert verdicts({"fact": "bound.failures", "at_most": 2}) == (["disagrees"], "disagrees")
+    assert verdicts({"fact": "bound.none", "at_most": 2}) == (["not measured"], "not measured")
+    assert verdicts({"row": "b", "than": "a", "results": "other"}) == (["not measured"], "not measured")

@@ -1,0 +1,94 @@
+"""Which runs a table takes: patterns, seeds, folders, estimates."""
+
+from pathlib import Path
+
+import pytest
+
+from made_table import write_table
+from tailormix.experiments.paper import read_table
+from tailormix.experiments.paper.table import Table
+from tailormix.experiments.reading import read
+from tailormix.experiments.reproducing import estimate, plan_runs
+from tailormix.experiments.reproducing.estimating import absent_data
+from tailormix.experiments.reproducing.planning import selected
+from tailormix.experiments.running import fingerprint
+from tailormix.training import folder
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return read_table(write_table(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("patterns", "cells"),
+    [
+        ([], ["plain/erm", "plain/mixup-half", "large/mixup-half"]),
+        (["plain"], ["plain/erm", "plain/mixup-half"]),
+        (["mixup*"], ["plain/mixup-half", "large/mixup-half"]),
+        (["large/mixup-half", "erm"], ["plain/erm", "large/mixup-half"]),
+    ],
+)
+def test_patterns_choose_rows_settings_or_both(patterns: list[str], cells: list[str], table: Table) -> None:
+    assert ["/".join(cell) for cell in selected(table, patterns)] == cells
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("mixup-hal", "did you mean 'mixup-half'"),
+        ("plan", "did you mean 'plain'"),
+        ("others", "nothing to run"),
+    ],
+)
+def test_a_pattern_without_a_match_is_an_error(pattern: str, said: str, table: Table) -> None:
+    with pytest.raises(ValueError, match=said):
+        selected(table, ["erm", pattern])
+
+
+def test_seeds_folders_and_files(table: Table, tmp_path: Path) -> None:
+    plan = plan_runs(table, tmp_path, rows=["erm"])
+    assert [run.seed for run in plan.runs] == [0, 1, 2]
+    run = plan_runs(table, tmp_path, rows=["erm"], seeds=[5]).runs[0]
+    assert run.path == tmp_path / run.name / "seed-5"
+    task = run.task()
+    written = read(Path(task.arguments[0]))
+    assert Path(task.arguments[0]).stem == run.name
+    assert fingerprint(written) == fingerprint(run.experiment)  # so that train takes the same folder
+    assert task.arguments[1:] == ("--seeds", "5", "--out", str(tmp_path))
+
+
+def test_further_data_sets_are_asked_for_beside_the_file(tmp_path: Path) -> None:
+    run = plan_runs(read_table("covariate-shift"), tmp_path, rows=["cifar10-c/erm"], seeds=[0]).runs[0]
+    plain = plan_runs(read_table("resnet101-ece"), tmp_path, rows=["cifar10/erm"], seeds=[0]).runs[0]
+    assert run.path == plain.path  # one training serves both tables
+    assert run.task().arguments[1:3] == ("--set", 'also=["cifar10-c"]')
+    assert read(run.task().arguments[0]).training.also == ()
+    run.path.mkdir(parents=True)
+    folder.write_json(run.path / folder.RESULT, {"test": {}})
+    assert plain.result() is not None
+    assert run.result() is None
+    folder.write_json(run.path / folder.RESULT, {"test": {}, "shifts": {"cifar10-c": {}}})
+    assert run.result() is not None
+
+
+def test_small_leaves_out_what_has_no_small_version(table: Table, tmp_path: Path) -> None:
+    plan = plan_runs(table, tmp_path, budget="small")
+    assert plan.left_out == ("large",)
+    assert {run.setting for run in plan.runs} == {"plain"}
+
+
+def test_estimates_use_the_file_and_then_what_was_measured(
+    table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAILORMIX_DATA", str(tmp_path / "none"))
+    plan = plan_runs(table, tmp_path, seeds=[0, 1])
+    found = {(cell["setting"], cell["row"]): cell for cell in estimate(plan)}
+    assert found["plain", "erm"]["hours left"] == 1.0
+    assert found["large", "mixup-half"]["device"] == "a100"
+    assert absent_data(plan.runs) == {"cifar10": "tailormix data get cifar10"}
+    first = plan.runs[0]
+    first.path.mkdir(parents=True)
+    folder.write_json(first.path / folder.RESULT, {"seconds_total": 36.0})
+    cell = estimate(plan)[0]
+    assert (cell["finished"], cell["hours"], cell["hours left"], cell["measured"]) == (1, 0.01, 0.01, True)

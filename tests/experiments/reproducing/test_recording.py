@@ -1,0 +1,85 @@
+"""From cells to a record: numbers beside the paper's, places, tests, and results that grow."""
+
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from made_table import write_table
+from tailormix.experiments.paper import read_table
+from tailormix.experiments.paper.table import Table
+from tailormix.experiments.reproducing import Cell, record_of
+from tailormix.experiments.reproducing.collecting import Cells, at_path, joined, merged
+from tailormix.experiments.reproducing.storing import cells_of, read_record, write_record
+
+ERM = {0: 80.0, 1: 82.0, 2: 81.0}
+MIXUP = {0: 83.0, 1: 84.0, 2: 86.0}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return read_table(write_table(tmp_path))
+
+
+def cells() -> Cells:
+    return {
+        ("plain", "erm"): Cell("a", {"accuracy": ERM, "ece": {0: 4.0}}, ("abc",), {"torch": ("2.13",)}),
+        ("plain", "mixup-half"): Cell("b", {"accuracy": MIXUP}),
+    }
+
+
+def test_numbers_beside_the_papers(table: Table) -> None:
+    """ERM: mean 81, std 1; paper 80 ± 2; pooled √((1 + 4)/2) = 1.5811, difference 0.6325."""
+    record = record_of(table, cells(), "paper", "paper")
+    assert [setting["name"] for setting in record["settings"]] == ["plain"]
+    rows = {row["name"]: row for row in record["settings"][0]["rows"]}
+    assert list(rows) == ["erm", "mixup-half", "others"]
+    erm, mixup, others = (rows[name]["cells"] for name in rows)
+    assert erm["accuracy"]["ours"] == {
+        "values": {"0": 80.0, "1": 82.0, "2": 81.0},
+        "n": 3,
+        "mean": 81.0,
+        "std": 1.0,
+        "place": 2,
+    }
+    assert erm["accuracy"]["difference"] == pytest.approx(0.632456, abs=1e-6)
+    assert erm["accuracy"]["paper"] == {"mean": 80.0, "std": 2.0, "place": 2}
+    assert (mixup["accuracy"]["ours"]["place"], mixup["accuracy"]["paper"]["place"]) == (1, 1)
+    assert others["accuracy"] == {"paper": {"mean": 85.0, "std": None, "place": 1}}  # ranked apart
+    assert record["settings"][0]["baselines"] == {"erm": "erm", "mixup": "mixup-half"}
+    test = mixup["accuracy"]["against"]["erm"]
+    expected = stats.ttest_rel(list(MIXUP.values()), list(ERM.values())).pvalue
+    assert test["p"] == pytest.approx(expected)
+    assert test["p_holm"] == pytest.approx(expected)  # one row tested against ERM
+    assert test["difference"] == pytest.approx(10 / 3)
+    assert "erm" not in erm["accuracy"]["against"]
+    assert erm["ece"]["difference"] is None  # one seed, and no deviation in the paper
+    assert record["commits"] == ["abc"]
+    assert record["versions"] == {"torch": ["2.13"]}
+
+
+def test_a_small_budget_never_shows_the_papers_numbers(table: Table) -> None:
+    record = record_of(table, cells(), "small", "paper")
+    assert '"paper":' not in repr(record["settings"]).replace("'", '"')
+    assert [row["name"] for row in record["settings"][0]["rows"]] == ["erm", "mixup-half"]
+
+
+def test_numbers_that_are_none() -> None:
+    result = {"a": {"b": float("nan"), "c": True, "after temperature": {"ece": 1}}}
+    assert [at_path(result, path) for path in ("a.b", "a.c", "a.d", "a", "a.b.c")] == [None] * 5
+    assert at_path(result, "a.after temperature.ece") == 1.0
+
+
+def test_results_grow_by_seeds_and_are_replaced_by_other_settings(table: Table, tmp_path: Path) -> None:
+    path = write_record(record_of(table, cells(), "paper", "paper"), tmp_path / "made.json")
+    kept = cells_of(read_record(path))
+    assert kept["plain", "erm"].values == {"accuracy": ERM, "ece": {0: 4.0}}
+    more = Cell("a", {"accuracy": {2: 0.5, 3: 1.5}}, ("def",))
+    both = merged(kept, {("plain", "erm"): more})["plain", "erm"]
+    assert both.values["accuracy"] == {0: 80.0, 1: 82.0, 2: 0.5, 3: 1.5}
+    assert both.commits == ("abc", "def")
+    other = Cell("c", {"accuracy": {0: 1.0}})
+    assert joined(kept["plain", "erm"], other) is other
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="must be a results file of schema 1"):
+        read_record(path)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tailormix.experiments import read
 from tailormix.reports.figures.chosen_runs import choose_runs, matches
 
 MIXUP = {"name": "mixup"}
@@ -41,6 +42,18 @@ def test_other_sections_are_compared_where_they_are_named() -> None:
     assert matches(trained, {"epochs": 3})
     assert not matches(trained, {"data": {"name": "moons", "noise": 0.1}})
     assert not matches(trained, {"model": {"name": "mlp"}})
+
+
+def test_a_whole_experiment_finds_its_runs(tmp_path: Path) -> None:
+    """Its seed and conduct do not count, tuples are lists in JSON, and what a record lacks is the default."""
+    experiment = read("digits-mlp", ["method=mixup", "model.hidden=[8, 8]"], seed=3).flat()
+    lacking = ("seed", "channels_last", "optimiser")
+    record = {key: value for key, value in experiment.items() if key not in lacking}
+    put(tmp_path, "a", 0, **(record | {"workers": 2}))
+    experiment["optimiser"] = {"name": "sgd"}
+    assert len(choose_runs(tmp_path, experiment)) == 1
+    with pytest.raises(FileNotFoundError, match="channels_last"):
+        choose_runs(tmp_path, experiment | {"channels_last": True})
 
 
 def test_two_experiments_that_fit_are_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tailormix import checks
 from tailormix.methods import METHODS
 from tailormix.training import folder
+from tailormix.training.settings import Choice, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +33,8 @@ def choose_runs(runs: Path, where: Mapping[str, Any]) -> list[ChosenRun]:
     """All finished seeds, in order, of the one experiment below ``runs`` that fits ``where``.
 
     ``where`` has the keys of an experiment file. The method must be the same, with options that are not named
-    at their defaults; of every other section only what is named must be equal.
+    at their defaults; of every other section only what is named must be equal. What does not make another
+    experiment (seed, workers, ...) does not count.
     """
     fitting = [run for run in _finished(runs) if matches(run.experiment, where)]
     if not fitting:
@@ -59,7 +61,16 @@ def matches(experiment: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
     >>> matches(trained, {"method": {"name": "mixup", "alpha": 0.2}})
     False
     """
-    return all(_fits(key, experiment.get(key), wanted) for key, wanted in where.items())
+    asked = json.loads(json.dumps({key: value for key, value in where.items() if key not in APART}))
+    return all(_fits(key, _setting(experiment, key), wanted) for key, wanted in asked.items())
+
+
+def _setting(experiment: Mapping[str, Any], key: str) -> Any:
+    """What a record says; a setting that did not exist when it was written has today's default."""
+    default = getattr(Settings(), key, None)
+    if key in experiment:
+        return experiment[key]
+    return default.flat() if isinstance(default, Choice) else default
 
 
 def _fits(key: str, found: Any, wanted: Any) -> bool:

@@ -126,12 +126,4 @@ def _zoom(axes: Axes, values: Sequence[float]) -> None:
     begin = max(low - room, 0.0) if low > 3 * (high - low) else 0.0
     axes.set_ylim(begin, high + room / 2)
     if begin:
-        axes.annotate(
-            "axis cut",
-            (0, 0),
-            (2, 2),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            fontsize=6.5,
-            color=QUIET,
-        )
+        axes.text(0.03, 0.99, "axis cut", transform=axes.transAxes, fontsize=7, color=QUIET, va="top")

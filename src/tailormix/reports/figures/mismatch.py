@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from tailormix.metrics.mismatch import AgreementCurve
@@ -45,11 +43,6 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0,
 }
 ENDS = ("all", "right")
-TITLES = {
-    "unmixed": "first image alone, λ = 1",
-    "uniform": "λ uniform",
-    "similarity-kernel": "λ of the similarity kernel",
-}
 
 
 def make(settings: dict[str, Any], runs: Path, out: Path) -> FigureResult:
@@ -60,6 +53,8 @@ def make(settings: dict[str, Any], runs: Path, out: Path) -> FigureResult:
     ``ends``: draw ``"all"`` pairs, or those whose two images the model gets ``"right"``, where a mismatch is
     due to mixing alone; ``bins``, ``confidence`` of the intervals, ``seed``.
     """
+    from .mismatch_picture import draw_panels
+
     chosen = settled(settings, DEFAULTS)
     checks.known("ends", chosen["ends"], ENDS)
     name = COEFFICIENTS[checks.known("coefficients", chosen["coefficients"], COEFFICIENTS)]
@@ -124,54 +119,6 @@ def summarised(found: MixedPairs, kept: Flags, curves: Curves) -> dict[str, Any]
         "pairs of one class": int((kept & found.same_class).sum()),
         "laws": laws,
     }
-
-
-def draw_panels(panels: list[tuple[str, Curves]], coefficients: str) -> Figure:
-    """One panel a model, on the same axes; the law in question stands out."""
-    from tailormix.reports.style import new_figure
-
-    figure = new_figure(0.9 + 4.2 * len(panels), 3.9)
-    every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (title, curves) in zip(every, panels, strict=True):
-        _draw(axes, curves, coefficients)
-        axes.set_title(title, fontsize=11, loc="left")
-    every[0].set_ylabel("predicted class is one of the two")
-    handles, labels = every[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8.5, frameon=False)
-    return figure
-
-
-def _draw(axes: Axes, curves: Curves, coefficients: str) -> None:
-    from tailormix.reports.style import BLUE, ORANGE, QUIET, percent_axis, plain_axes
-
-    looks: dict[str, tuple[str, Any]] = {
-        "similarity-kernel": (ORANGE, "-"),
-        "uniform": (BLUE, "-" if coefficients == "uniform" else (0, (5, 2))),
-        "unmixed": (QUIET, (0, (1, 1.5))),
-    }
-    for law in (law for law in looks if law != "similarity-kernel" or coefficients == law):
-        curve, (colour, dash) = curves[law], looks[law]
-        marker = "o" if law == coefficients else None
-        axes.plot(
-            curve.distance,
-            curve.agreement,
-            color=colour,
-            linestyle=dash,
-            marker=marker,
-            markersize=4.5,
-            markeredgecolor="white",
-            markeredgewidth=0.6,
-            linewidth=1.8,
-            label=TITLES[law],
-            zorder=4 if marker else 3,
-        )
-        if law != "unmixed":
-            axes.fill_between(
-                curve.distance, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0, zorder=2
-            )
-    axes.set(xlabel="distance of the pair, d̄  (1 = average)", xlim=(0, None))
-    plain_axes(axes)
-    percent_axis(axes.yaxis)
 
 
 def _caption(chosen: dict[str, Any]) -> str:

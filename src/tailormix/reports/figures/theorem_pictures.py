@@ -81,15 +81,12 @@ def _draw_line(axes: Axes, x_k: Numbers, x_l: Numbers, own: Discs, *, one_class:
     for low, high in gaps(x_k, x_l, own):
         lost = Gap(x_k, x_l, low, high, one_class).mix(np.array([low, high]))
         axes.plot(*lost.T, color=ORANGE, linewidth=3.2, solid_capstyle="butt", zorder=4)
-    axes.scatter(*ends.T, s=34, color=INK, edgecolors="white", linewidths=0.8, zorder=5)
+    axes.scatter(ends[:, 0], ends[:, 1], s=34, color=INK, edgecolors="white", linewidths=0.8, zorder=5)
 
 
 def _draw_bound(axes: Axes, bounds: Numbers, values: Numbers, reading: str) -> None:
     below = values < bounds
-    for chosen, colour, marker in (
-        (~below, BLUE, "o"),
-        (below, ORANGE, "v"),
-    ):
+    for chosen, colour, marker in ((~below, BLUE, "o"), (below, ORANGE, "v")):
         if chosen.any():
             axes.scatter(
                 bounds[chosen],
@@ -104,6 +101,7 @@ def _draw_bound(axes: Axes, bounds: Numbers, values: Numbers, reading: str) -> N
     worked = counter_example()
     look: dict[str, Any] = {"s": 150, "marker": "*", "color": "white", "edgecolors": INK, "linewidths": 1.1}
     axes.scatter([bound(worked)], [noise(worked)[reading]], zorder=6, clip_on=False, **look)
+    axes.set_yticks(np.linspace(0, 1, 6))
     axes.set(xlim=(0, 0.5), ylim=(-0.03, 1.22), xlabel="bound,  min(λ, 1 − λ) W₁ / R")
     plain_axes(axes)
     title = "labels drawn at random" if reading == "sampled" else "arg-max labels, as printed"

@@ -1,0 +1,75 @@
+"""Runs chosen by their settings."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tailormix.experiments import read
+from tailormix.reports.figures.chosen_runs import choose_runs, matches
+
+MIXUP = {"name": "mixup"}
+
+
+def put(root: Path, name: str, seed: int, *, finished: bool = True, **settings: object) -> Path:
+    path = root / name / f"seed-{seed}"
+    path.mkdir(parents=True)
+    experiment = {"data": {"name": "moons", "n": 200}, "method": MIXUP, "epochs": 3, "seed": seed, **settings}
+    (path / "experiment.json").write_text(json.dumps({"experiment": experiment}))
+    if finished:
+        (path / "result.json").write_text(json.dumps({"seed": seed}))
+    return path
+
+
+def test_finished_seeds_in_order(tmp_path: Path) -> None:
+    for seed in (10, 2, 0):
+        put(tmp_path, "a", seed, workers=seed)
+    put(tmp_path, "a", 1, finished=False)
+    put(tmp_path, "b", 0, method={"name": "mixup", "alpha": 0.2})
+    found = choose_runs(tmp_path, {"method": MIXUP})
+    assert [run.result["seed"] for run in found] == [0, 2, 10]
+    assert found[0].path == tmp_path / "a" / "seed-0"
+
+
+def test_defaults_of_a_method_need_not_be_named() -> None:
+    assert matches({"method": MIXUP}, {"method": {"name": "mixup", "alpha": 1.0}})
+    assert not matches({"method": MIXUP}, {"method": {"name": "mixup", "alpha": 0.5}})
+
+
+def test_other_sections_are_compared_where_they_are_named() -> None:
+    trained = {"data": {"name": "moons", "n": 200}, "epochs": 3}
+    assert matches(trained, {"data": {"name": "moons"}})
+    assert matches(trained, {"epochs": 3})
+    assert not matches(trained, {"data": {"name": "moons", "noise": 0.1}})
+    assert not matches(trained, {"model": {"name": "mlp"}})
+
+
+def test_a_whole_experiment_finds_its_runs(tmp_path: Path) -> None:
+    """Its seed and conduct do not count, tuples are lists in JSON, and what a record lacks is the default."""
+    experiment = read("digits-mlp", ["method=mixup", "model.hidden=[8, 8]"], seed=3).flat()
+    lacking = ("seed", "channels_last", "optimiser")
+    record = {key: value for key, value in experiment.items() if key not in lacking}
+    put(tmp_path, "a", 0, **(record | {"workers": 2}))
+    experiment["optimiser"] = {"name": "sgd"}
+    assert len(choose_runs(tmp_path, experiment)) == 1
+    with pytest.raises(FileNotFoundError, match="channels_last"):
+        choose_runs(tmp_path, experiment | {"channels_last": True})
+
+
+def test_two_experiments_that_fit_are_refused(tmp_path: Path) -> None:
+    put(tmp_path, "a", 0)
+    put(tmp_path, "b", 0, epochs=5)
+    with pytest.raises(ValueError, match=r"2 experiments .* differ in epochs: say which is meant"):
+        choose_runs(tmp_path, {"method": MIXUP})
+    assert len(choose_runs(tmp_path, {"epochs": 5})) == 1
+
+
+def test_nothing_fits(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no finished run with"):
+        choose_runs(tmp_path, {"method": MIXUP})
+
+
+def test_unknown_method(tmp_path: Path) -> None:
+    put(tmp_path, "a", 0)
+    with pytest.raises(ValueError, match="unknown method 'mixupp'; did you mean 'mixup'"):
+        choose_runs(tmp_path, {"method": {"name": "mixupp"}})

@@ -1,0 +1,78 @@
+"""Theorem 3.2: the bound, the readings of "label", and where it fails."""
+
+import dataclasses
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.stats import wasserstein_distance, wasserstein_distance_nd
+
+from tailormix.reports.figures.noisy_labels import (
+    Instance,
+    bound,
+    counter_example,
+    noise,
+    random_instance,
+    truth,
+    wasserstein,
+)
+
+
+@given(st.integers(0, 10_000))
+def test_wasserstein_is_that_of_scipy(seed: int) -> None:
+    first, second = np.random.default_rng(seed).normal(size=(2, 4, 2))
+    assert wasserstein(first, second) == pytest.approx(wasserstein_distance_nd(first, second))
+    line = wasserstein_distance(first[:, 0], second[:, 0])
+    assert wasserstein(first[:, :1], second[:, :1]) == pytest.approx(line)
+
+
+def test_truth_by_hand() -> None:
+    """At 2 between classes at 0, 3 and 6 the distances are 2, 1 and 4: weights ½, 1 and ¼ for p = 1."""
+    line = np.array([[[0.0]], [[3.0]], [[6.0]]])
+    instance = Instance(line, line[0, 0], line[1, 0], 0.5)
+    assert truth(instance, np.array([2.0])).tolist() == pytest.approx([2 / 7, 4 / 7, 1 / 7])
+    assert truth(instance, np.array([6.0])).tolist() == [0, 0, 1]
+
+
+def test_noise_by_hand() -> None:
+    """As above with λ = ⅔, so x̃ = 2 and q = (⅓, ⅔, 0): agreement 2/21 + 8/21, TV = 1/7, both arg-max 1.
+
+    The bound is ⅓ · 3 / 6.
+    """
+    line = np.array([[[0.0]], [[3.0]], [[6.0]]])
+    instance = Instance(line, line[0, 0], line[1, 0], 2 / 3)
+    assert noise(instance) == pytest.approx({"sampled": 11 / 21, "coupled": 1 / 7, "arg-max": 0})
+    assert bound(instance) == pytest.approx(1 / 6)
+
+
+def test_counter_example() -> None:
+    """W₁ = 6, R = 12, λ = ¼: bound ⅛; x̃ = 1.5 is a point of the first class, so arg-max labels agree."""
+    one = counter_example()
+    assert (one.classes[0] == one.mixed).any()
+    assert bound(one) == 0.125
+    assert noise(one)["arg-max"] == 0 < bound(one) <= noise(one)["sampled"]
+
+
+def test_coupled_labels_break_it_where_the_truth_is_linear() -> None:
+    """Two points 0 and 1, p = 1: g(x̃) is (1 - λ, λ) itself, so the best coupling never disagrees."""
+    line = np.array([[[0.0]], [[1.0]]])
+    one = Instance(line, line[0, 0], line[1, 0], 0.3)
+    assert noise(one)["coupled"] == pytest.approx(0, abs=1e-12)
+    assert bound(one) == pytest.approx(0.3)
+    assert noise(one)["sampled"] == pytest.approx(2 * 0.3 * 0.7)
+
+
+@given(st.integers(0, 100_000), st.integers(2, 5), st.integers(1, 6))
+def test_sampled_labels_keep_the_bound(seed: int, classes: int, points: int) -> None:
+    one = random_instance(np.random.default_rng(seed), classes, points)
+    found = noise(one)
+    assert found["sampled"] >= bound(one) - 1e-12
+    assert found["coupled"] <= found["sampled"] + 1e-12
+
+
+@given(st.integers(0, 100_000))
+def test_the_bound_is_symmetric_in_the_coefficient(seed: int) -> None:
+    one = random_instance(np.random.default_rng(seed))
+    assert bound(one) == pytest.approx(bound(dataclasses.replace(one, lam=1 - one.lam)))
+    assert 0 <= bound(one) <= 0.5

@@ -9,6 +9,7 @@ import typer
 
 from tailormix.commands.data import app as data_app
 from tailormix.commands.evaluate import evaluate
+from tailormix.commands.report import report
 from tailormix.commands.train import train
 
 app = typer.Typer(
@@ -18,6 +19,7 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 app.command()(train)
 app.command()(evaluate)
+app.command()(report)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 

@@ -90,5 +90,6 @@ def _show(problem: Problem) -> None:
     for name, small in found.headings:
         table.add_column(f"{name}\n{small}", justify="right")
     for group, cells in found.rows:
-        table.add_row(group.label, *(f"[bold]{one.text}[/bold]" if one.best else one.text for one in cells))
+        texts = (one.text.replace(" ± ", "±") for one in cells)  # narrow, for terminals
+        table.add_row(group.label, *texts)
     Console().print(table)

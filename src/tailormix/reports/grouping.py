@@ -65,6 +65,12 @@ class Group:
         return dict(self.settings["method"])
 
     @property
+    def small_print(self) -> str:
+        """What the label does not say: details, and how many seeds there are."""
+        seeds = f"{len(self.runs)} seed{'' if len(self.runs) == 1 else 's'}"
+        return f"{self.details} · {seeds}" if self.details and self.details not in self.label else seeds
+
+    @property
     def seeds(self) -> list[int]:
         """In order."""
         return sorted(run.seed for run in self.runs)

@@ -31,7 +31,9 @@ LEVELS = np.linspace(0.01, 0.99, 50)
 def reliability_pictures(group: Group) -> list[Picture]:
     """Before, and after temperature where there is an after; all seeds together, on the same scale."""
     curves = [
-        _curve(group, number, stage) for number, stage in enumerate((BEFORE, AFTER)) if _has(group, number)
+        pooled_reliability(group, number, stage)
+        for number, stage in enumerate((BEFORE, AFTER))
+        if _has(group, number)
     ]
     most = max(float((curve.count / curve.count.sum()).max()) for curve in curves)
     return [
@@ -50,7 +52,8 @@ def _has(group: Group, number: int) -> bool:
     return all(len(run.rows) > number for run in group.runs)
 
 
-def _curve(group: Group, number: int, stage: str) -> ReliabilityCurve:
+def pooled_reliability(group: Group, number: int, stage: str) -> ReliabilityCurve:
+    """All seeds together, in stage 0 or 1 of a run's rows; the ECE is the mean of the seeds."""
     rows = join([run.rows[number] for run in group.runs])
     ece = group.spread(stage, "ece").mean
     return reliability_of_rows(rows, ece=ece, seeds=len(group.runs))

@@ -57,15 +57,13 @@ def metric_table(problem: Problem, names: Sequence[str]) -> Table:
 
 
 def summary_table(problem: Problem) -> Table:
-    """The main metrics, with the temperature and the number of seeds."""
+    """The main metrics, with the temperature."""
     main = metric_table(problem, MAIN[problem.task])
     headings = list(main.headings)
     cells = [list(column) for column in zip(*(row for _, row in main.rows), strict=True)]
     if any("temperature" in run.result for run in problem.runs):
-        headings.append(("T", "temperature"))
+        headings.append(("T", ""))
         cells.append([number_cell(temperature(group)) for group in problem.groups])
-    headings.append(("Seeds", ""))
-    cells.append([Cell(str(len(group.runs)), len(group.runs)) for group in problem.groups])
     return _table(problem, headings, cells)
 
 

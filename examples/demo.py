@@ -43,7 +43,7 @@ LEAD = (
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder of index.html and of the runs")
-    parser.add_argument("--seeds", type=int, default=3, help="runs of each method")
+    parser.add_argument("--seeds", type=int, default=4, help="runs of each method")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--epochs", type=int, default=5000, help="of the toys")
     parser.add_argument("--run-epochs", type=int, help="of the runs, in place of their own")
@@ -66,9 +66,8 @@ def main(arguments: list[str] | None = None) -> None:
     )
     if options.png:
         overview_png(shown, problems[0], options.png)
-    console.print(
-        f"{time.monotonic() - started:.0f} s. Open [bold]{page}[/bold] in a browser.", highlight=False
-    )
+    seconds = f"{time.monotonic() - started:.0f} s."
+    console.print(f"{seconds} Open [bold]{page}[/bold] in a browser.", highlight=False, soft_wrap=True)
 
 
 def carry_out(runs: list[Task], toys: Path, epochs: int, jobs: int, console: Console) -> None:
@@ -84,9 +83,9 @@ def carry_out(runs: list[Task], toys: Path, epochs: int, jobs: int, console: Con
 def table(problem: Problem) -> Table:
     """Accuracy, ECE and NLL, before and after temperature, over the seeds."""
     found = metric_table(problem, ("accuracy", "ece", "nll"))
-    seeds = len(problem.groups[0].runs)
+    seeds = ", ".join(map(str, problem.groups[0].seeds))
     result = Table(
-        title=f"{problem.title}, {seeds} seeds", box=None, header_style="bold", title_justify="left"
+        title=f"{problem.title}, seeds {seeds}", box=None, header_style="bold", title_justify="left"
     )
     result.add_column("method", no_wrap=True)
     for name, small in found.headings:

@@ -58,6 +58,10 @@ def a_list(path: Path) -> None:
     (path / "experiment.json").write_text("[]")
 
 
+def no_model(path: Path) -> None:
+    (path / "experiment.json").write_text('{"experiment": {"data": {"name": "digits"}}}')
+
+
 def no_test(path: Path) -> None:
     change(path, test=None)
 
@@ -93,6 +97,7 @@ def no_temperature(path: Path) -> None:
         (no_record, "there is no experiment.json"),
         (torn, "is not JSON"),
         (a_list, "must hold a JSON object, got list"),
+        (no_model, "experiment.json has no name of the model"),
         (no_test, "result.json has no 'test'"),
         (no_predictions, "No such file"),
         (bad_predictions, "cannot read"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tailormix import __version__
-from tailormix.methods import build_method
+from tailormix.methods import METHODS, build_method
 from tailormix.reports.density import draw_heat
 from tailormix.reports.learning_curves import curve_names, curve_title, learning_diagram
 from tailormix.reports.lines import Look, looks
@@ -141,7 +141,8 @@ def spread_pictures(problem: Problem, looked: Sequence[Look]) -> list[Picture]:
 def law_pictures(problems: Sequence[Problem]) -> list[Picture]:
     """The law of the mixing coefficient of each method in use; equal ones once."""
     found: dict[str, tuple[str, str, Any]] = {}
-    for group in (group for problem in problems for group in problem.groups):
+    groups = (group for problem in problems for group in problem.groups)
+    for group in (group for group in groups if group.method["name"] in METHODS):
         options = {key: value for key, value in group.method.items() if key != "name"}
         word = build_method(group.method["name"], **options).coefficients
         found.setdefault(repr(word), (method_title(group.method["name"]), settings_text(options), word))

@@ -21,6 +21,7 @@ PREDICTIONS = "predictions.npz"
 #: what only a run has in its folder
 SIGNS = (folder.EXPERIMENT, folder.RESULT, folder.METRICS, folder.CHECKPOINTS)
 NEEDED = ("seed", "method", "data", "test", "batches_in_memory")
+SECTIONS = ("data", "model", "method")
 #: keys that do not make another experiment: which seed, and how the work was carried out
 APART = ("seed", "summary", "workers", "checkpoint_every")
 
@@ -127,6 +128,9 @@ def read_run(path: Path) -> Run:
     if record is None:
         raise ValueError(f"broken: there is no {folder.EXPERIMENT}")
     experiment = dict(record["experiment"])
+    for key in SECTIONS:
+        if not isinstance(experiment.get(key), dict) or "name" not in experiment[key]:
+            raise ValueError(f"broken: {folder.EXPERIMENT} has no name of the {key}")
     if result is None:
         total = experiment.get("epochs", "?")
         raise ValueError(f"unfinished: {len(history)} of {total} epochs; the same command goes on from there")

@@ -1,106 +1,142 @@
-"""Train ERM, Mixup and SK Mixup on two toy problems, print a table and write a page with the pictures.
+"""Train ERM, Mixup and SK Mixup on digits and moons, judge them, and write one page with all the pictures.
 
-Run ``make demo``, or ``python examples/demo.py --out demo``. It takes well under a minute on two cores.
+Run ``make demo``, or ``python examples/demo.py --out demo``. It takes about a minute on two
+cores; a second call trains nothing again.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader
 from joblib import Parallel, delayed
 from markupsafe import Markup
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
-from demo_figures import boundary_svg, density_svg, overview_png, reliability_svg
-from demo_training import DATA, METHODS, Outcome, learn
+from demo_figures import boundary_picture, density_picture, overview_png
+from demo_runs import Task, tasks
+from demo_toys import DATA, Outcome, learn, outcomes
+from tailormix.atomic import write_atomically
+from tailormix.reports.grouping import problems_of
+from tailormix.reports.report_page import Section, report_page
+from tailormix.reports.run_pictures import pooled_reliability
+from tailormix.reports.run_tables import AFTER, BEFORE, metric_table
+from tailormix.reports.runs import read_runs
+
+if TYPE_CHECKING:
+    from tailormix.reports.grouping import Group, Problem
 
 HERE = Path(__file__).parent
-COLUMNS = {"accuracy": ("acc %", 100, ".1f"), "ece": ("ECE %", 100, ".1f"), "nll": ("NLL", 1, ".3f")}
-PARTS = ("test", "fresh")
+LEAD = (
+    "Three ways to train the same small networks: on the data as they are (ERM), on random mixtures (Mixup), "
+    "and on mixtures that are the stronger the closer two samples are (SK Mixup). Each is trained with "
+    "several seeds, chosen and temperature-scaled on a validation split, and judged on test points that took "
+    "part in neither."
+)
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for index.html")
-    parser.add_argument("--epochs", type=int, default=5000)
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder of index.html and of the runs")
+    parser.add_argument("--seeds", type=int, default=4, help="runs of each method")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--epochs", type=int, default=5000, help="of the toys")
+    parser.add_argument("--run-epochs", type=int, help="of the runs, in place of their own")
     parser.add_argument("--png", type=Path, help="also write an overview picture there")
     options = parser.parse_args(arguments)
-    console = Console()
-    with console.status("training"):
-        tasks = [delayed(learn)(data, method, options.epochs) for data in DATA for method in METHODS]
-        outcomes: list[Outcome] = Parallel(options.jobs)(tasks)
-    console.print(table(outcomes))
-    path = options.out / "index.html"
-    write(path, page(outcomes, options.epochs))
-    console.print(f"The pictures: [bold]{path}[/bold]")
+    started, console = time.monotonic(), Console()
+    runs = tasks(options.out / "runs", options.seeds, options.run_epochs)
+    toys = options.out / "runs" / f"toys-{options.epochs}.safetensors"
+    carry_out(runs, toys, options.epochs, options.jobs, console)
+    read, skipped = read_runs([task.path for task in runs])
+    problems, shown = problems_of(read), outcomes(toys)
+    for problem in problems:
+        console.print(table(problem))
+    page = options.out / "index.html"
+    sections = [Section("seen", "Who is too sure?", seen(problems)), toy_section(shown, options.epochs)]
+    title = "How sure should a model be?"
+    write_atomically(
+        page,
+        report_page(problems, skipped, title=title, lead=LEAD, eyebrow="tailormix demo", before=sections),
+    )
     if options.png:
-        overview_png(outcomes, options.png)
+        overview_png(shown, problems[0], options.png)
+    seconds = f"{time.monotonic() - started:.0f} s."
+    console.print(f"{seconds} Open [bold]{page}[/bold] in a browser.", highlight=False, soft_wrap=True)
 
 
-def table(outcomes: list[Outcome]) -> Table:
-    """Accuracy, ECE and NLL on the 30 test points and on 5000 fresh ones."""
-    result = Table(title="One seed, as in the paper", box=None, header_style="bold", title_justify="left")
-    result.add_column("data")
+def carry_out(runs: list[Task], toys: Path, epochs: int, jobs: int, console: Console) -> None:
+    """Train what has not been trained yet, several at a time."""
+    open_tasks = [delayed(task.carry_out)() for task in runs if not task.done]
+    if not toys.exists():
+        open_tasks.insert(0, delayed(learn)(epochs, toys))
+    finished = Parallel(min(jobs, max(1, len(open_tasks))), return_as="generator_unordered")(open_tasks)
+    for _ in track(finished, "training", total=len(open_tasks), console=console, transient=True):
+        pass
+
+
+def table(problem: Problem) -> Table:
+    """Accuracy, ECE and NLL, before and after temperature, over the seeds."""
+    found = metric_table(problem, ("accuracy", "ece", "nll"))
+    seeds = ", ".join(map(str, problem.groups[0].seeds))
+    result = Table(
+        title=f"{problem.title}, seeds {seeds}", box=None, header_style="bold", title_justify="left"
+    )
     result.add_column("method", no_wrap=True)
-    for part in PARTS:
-        for label, _, _ in COLUMNS.values():
-            result.add_column(f"{part}\n{label}", justify="right")
-    for outcome in outcomes:
-        cells = [
-            format(outcome.scores[part][name] * factor, form)
-            for part in PARTS
-            for name, (_, factor, form) in COLUMNS.items()
-        ]
-        result.add_row(outcome.data, outcome.method, *cells)
+    for name, small in found.headings:
+        result.add_column(f"{name}\n{small}", justify="right", no_wrap=True)
+    for group, cells in found.rows:
+        result.add_row(group.label, *(cell.text.replace(" ± ", "±") for cell in cells))
     return result
 
 
-def page(outcomes: list[Outcome], epochs: int) -> str:
-    """The page as one string, with every picture inside."""
-    environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True)
-    problems = {data: [each for each in outcomes if each.data == data] for data in DATA}
-    return environment.get_template("demo_page.html.jinja").render(
-        problems={data: [panel(each, each_of) for each in each_of] for data, each_of in problems.items()},
-        density=Markup(
-            labelled(density_svg(), "Heat map: density of the mixing coefficient against distance")
-        ),
-        reliability=Markup(
-            labelled(reliability_svg(problems["Circles"]), "Accuracy against confidence on Circles")
-        ),
-        epochs=epochs,
+def seen(problems: list[Problem]) -> Markup:
+    """What the numbers of these very runs say, in words."""
+    items = [
+        Markup("<li><b>{}, {}</b>: {}</li>").format(problem.title, group.label, verdict(group))
+        for problem in problems
+        for group in problem.groups
+    ]
+    ranges = " ".join(range_of(problem) for problem in problems)
+    closing = f"Temperature divides all logits by one number, chosen on the validation split. {ranges}"
+    return Markup('<ul class="points">{}</ul><p>{}</p>').format(Markup("").join(items), closing)
+
+
+def range_of(problem: Problem) -> str:
+    """How far the methods lie apart before temperature, and after."""
+    before, after = (
+        [100 * group.spread(stage, "ece").mean for group in problem.groups] for stage in (BEFORE, AFTER)
+    )
+    return (
+        f"On {problem.title} the mean ECE of the methods lies between {min(before):.1f} and "
+        f"{max(before):.1f} % before it, and between {min(after):.1f} and {max(after):.1f} % after it."
     )
 
 
-def panel(outcome: Outcome, rivals: list[Outcome]) -> dict[str, object]:
-    """What the page shows of one outcome."""
-    label = f"Decision frontier and confidence of {outcome.method} on {outcome.data}"
-    best = {part: {name: _wins(outcome, rivals, part, name) for name in COLUMNS} for part in PARTS}
-    picture = Markup(labelled(boundary_svg(outcome), label))
-    return {"method": outcome.method, "scores": outcome.scores, "svg": picture, "best": best}
+def verdict(group: Group) -> str:
+    """Accuracy beside mean confidence, over all seeds, and what that makes of the model."""
+    curve = pooled_reliability(group, 0, "before")
+    right, sure = 100 * curve.mean_accuracy, 100 * curve.mean_confidence
+    fault = "too sure of itself" if sure > right + 1 else "too modest" if sure < right - 1 else "about right"
+    return f"right in {right:.1f} % of all cases, {sure:.1f} % sure on average: {fault}."
 
 
-def labelled(svg: str, label: str) -> str:
-    """The same picture with a text for those who cannot see it."""
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
-
-
-def write(path: Path, text: str) -> None:
-    """Write whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
-
-
-def _wins(outcome: Outcome, rivals: list[Outcome], part: str, name: str) -> bool:
-    _, factor, form = COLUMNS[name]
-    values = [float(format(each.scores[part][name] * factor, form)) for each in rivals]
-    mine = float(format(outcome.scores[part][name] * factor, form))
-    return mine == (max if name == "accuracy" else min)(values)
+def toy_section(shown: list[Outcome], epochs: int) -> Section:
+    """The paper's toy figures: frontiers, the density behind them, and their numbers."""
+    loader = ChoiceLoader([FileSystemLoader(HERE), PackageLoader("tailormix.reports", "")])
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    html = environment.get_template("demo_toys.html.jinja").render(
+        problems={data: [boundary_picture(each) for each in shown if each.data == data] for data in DATA},
+        density=density_picture(),
+        outcomes=shown,
+        epochs=epochs,
+    )
+    return Section("toys", "Between the data: Moons and Circles", Markup(html))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from tailormix.commands.data import app as data_app
 from tailormix.commands.evaluate import evaluate
 from tailormix.commands.reproduce import reproduce
 from tailormix.commands.results import results
+from tailormix.commands.report import report
 from tailormix.commands.train import train
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app.command()(train)
 app.command()(evaluate)
 app.command()(reproduce)
 app.command()(results)
+app.command()(report)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 

@@ -142,7 +142,7 @@ def test_a_failing_page_keeps_the_old_one(files: Path, monkeypatch: pytest.Monke
     def fail(_: object) -> str:
         raise OSError("disk full")
 
-    monkeypatch.setattr("tailormix.reports.page.inline_svg", fail)
+    monkeypatch.setattr("tailormix.reports.page.page_svg", fail)
     result = run(files / "test.npz", "--html", files / "r.html", *QUICK)
     assert (result.exit_code, "error: disk full" in result.stderr) == (1, True)
     assert (files / "r.html").read_text() == "old"

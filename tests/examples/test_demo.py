@@ -1,4 +1,4 @@
-"""The demo runs from a fresh process, and its page and picture are complete."""
+"""The demo runs from a fresh process and goes on from where it was; its toys use the library's methods."""
 
 import re
 import subprocess
@@ -6,57 +6,95 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
-METHODS = ("ERM", "Mixup", "SK Mixup", "SK Mixup, unsquared")
-NUMBERS = 6  # accuracy, ECE and NLL, on test points and on fresh ones
+import pytest
+import torch
+from torch import nn
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DEMO = EXAMPLES / "demo.py"
+TOYS = ("ERM", "Mixup", "SK Mixup", "SK Mixup, unsquared")
 
 
 class Page(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.labels: list[str | None] = []
+        self.labels: list[str] = []
         self.addresses: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, _: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
         if values.get("role") == "img":
-            self.labels.append(values.get("aria-label"))
+            self.labels.append(str(values.get("aria-label")))
         self.addresses += [str(values[key]) for key in ("src", "href", "xlink:href") if values.get(key)]
+
+
+def run(*options: str) -> str:
+    command = [sys.executable, str(DEMO), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_demo_is_complete(tmp_path: Path) -> None:
     picture = tmp_path / "images" / "demo.png"
-    options = ["--out", str(tmp_path), "--epochs", "20", "--jobs", "1", "--png", str(picture)]
-    command = [sys.executable, str(DEMO), *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
-    assert done.returncode == 0, done.stderr
-    check_table([line for line in done.stdout.splitlines() if line.split()[:1] in (["Moons"], ["Circles"])])
+    options = ["--out", str(tmp_path), "--seeds", "1", "--epochs", "20", "--run-epochs", "2", "--jobs", "1"]
+    said = run(*options, "--png", str(picture))
+    check_tables(said)
+    assert said.rstrip().endswith("in a browser.")
+    assert str(tmp_path) in said.replace("\n", "")
     check_page((tmp_path / "index.html").read_text(encoding="utf-8"))
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size < 200_000
+    results = {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/**/result.json")}
+    assert len(results) == 6
+    run(*options)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/**/result.json")} == results
 
 
-def check_table(rows: list[str]) -> None:
+def check_tables(said: str) -> None:
     """Every method on both problems, with numbers that can be what they are called."""
-    names = [re.sub(r"\s+[\d.].*", "", row.split(maxsplit=1)[1]) for row in rows]
-    assert names == list(METHODS) * 2
-    for row in rows:
-        values = [float(value) for value in row.split()[-NUMBERS:]]
-        for accuracy, ece, nll in (values[:3], values[3:]):
-            assert 0 <= accuracy <= 100
-            assert 0 <= ece <= 100
-            assert 0 < nll < 5
+    rows = re.findall(r"^ ?(ERM|Mixup|SK Mixup) +([\d.].*)$", said, flags=re.MULTILINE)
+    assert [name for name, _ in rows] == ["ERM", "Mixup", "SK Mixup"] * 2
+    for _, numbers in rows:
+        accuracy, before, after, *nlls = (float(number.split("±")[0]) for number in numbers.split())
+        assert 0 <= accuracy <= 100
+        assert 0 <= before <= 100
+        assert 0 <= after <= 100
+        assert all(0 < nll < 5 for nll in nlls)
+        assert len(nlls) == 2
 
 
 def check_page(text: str) -> None:
     """Every picture is there with a text for those who cannot see it, and nothing comes from elsewhere."""
     page = Page(text)
-    panels = [
-        f"Decision frontier and confidence of {m} on {d}" for d in ("Moons", "Circles") for m in METHODS
-    ]
-    assert page.labels[: len(panels)] == panels
-    assert [str(label).split()[0] for label in page.labels[len(panels) :]] == ["Heat", "Accuracy"]
+    toys = [f"Decision frontier and confidence of {m} on {d}" for d in ("Moons", "Circles") for m in TOYS]
+    assert page.labels[: len(toys)] == toys
+    assert page.labels[len(toys)].startswith("Heat map")
+    for start, number in (("Reliability diagram", 12), ("Validation ECE", 2), ("Heat map", 5)):
+        assert sum(label.startswith(start) for label in page.labels) == number, start
     assert page.addresses
     assert all(address.startswith(("#", "data:")) for address in page.addresses)
     assert "@import" not in text
+
+
+@pytest.mark.parametrize("method", TOYS)
+def test_stacked_toys_are_what_the_library_trains_one_by_one(method: str, monkeypatch) -> None:
+    """30 steps of ``method.loss`` with plain modules, from the same seed, lead to the same weights."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    import demo_toys
+
+    (x, y), _ = demo_toys.split("Circles")
+    batch = demo_toys.as_tensor(x), demo_toys.as_tensor(y)[:, None]
+    others = [demo_toys.METHODS["Mixup"](), demo_toys.METHODS[method]()]
+    found = demo_toys.train(others, [batch, batch], epochs=30)
+    with torch.random.fork_rng():
+        torch.manual_seed(demo_toys.SEED)
+        model = nn.Sequential(nn.Linear(2, 20), nn.ReLU(), nn.Linear(20, 1))
+        optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+        for _ in range(30):
+            optimiser.zero_grad()
+            demo_toys.METHODS[method]().loss(model, *batch, nn.BCEWithLogitsLoss()).backward()
+            optimiser.step()
+    for name, weight in model.state_dict().items():
+        assert torch.allclose(found[name][1], weight, atol=1e-5), name

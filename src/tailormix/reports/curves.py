@@ -90,8 +90,14 @@ def reliability_curve(
     return reliability_of_rows(found, n_bins=n_bins, ece=ece)
 
 
-def reliability_of_rows(found: Rows, *, n_bins: int = 15, ece: Interval | None = None) -> ReliabilityCurve:
-    """Return the reliability of statistics that were collected before."""
+def reliability_of_rows(
+    found: Rows, *, n_bins: int = 15, ece: Interval | float | None = None, seeds: int = 1
+) -> ReliabilityCurve:
+    """Return the reliability of statistics that were collected before, from one seed or from several.
+
+    Seeds may share their points, so that their rows are no independent samples: the band is that of the
+    points of one seed.
+    """
     from scipy.stats import binom
 
     sums = bin_sums(found.confidence, found.event, n_bins).cpu().numpy()
@@ -99,16 +105,25 @@ def reliability_of_rows(found: Rows, *, n_bins: int = 15, ece: Interval | None =
     with np.errstate(invalid="ignore"):
         confidence, accuracy = confidence / count, event / count
         chance = np.clip(np.nan_to_num(confidence), 0, 1)
-        low, high = binom.interval(BAND, np.maximum(count, 1), chance)
-        low, high = (np.where(count > 0, edge / count, np.nan) for edge in (low, high))
+        points = np.maximum(np.ceil(count / seeds), 1)
+        low, high = binom.interval(BAND, points, chance)
+        low, high = (np.where(count > 0, edge / points, np.nan) for edge in (low, high))
     value = float(np.nansum(np.abs(sums[:, 2] - sums[:, 1])) / count.sum())
     return ReliabilityCurve(count, confidence, accuracy, low, high, value if ece is None else ece)
 
 
 def spread_curve(
-    mean: Array, std: Array, targets: Array, *, n_bins: int = 15, ence: Interval | None = None
+    mean: Array,
+    std: Array,
+    targets: Array,
+    *,
+    n_bins: int = 15,
+    ence: Interval | float | None = None,
+    seeds: int = 1,
 ) -> SpreadCurve:
     """Return predicted against observed error over the bins of ENCE, all outputs together.
+
+    With the points of several ``seeds``, intervals are those of the points of one.
 
     >>> spread_curve(np.zeros(4), np.ones(4), np.full(4, 2.0)).observed
     array([2.])
@@ -119,8 +134,8 @@ def spread_curve(
     flat = Regressed(given.mean.view(-1, 1), given.targets.view(-1, 1), given.spread.view(-1, 1))
     sums = spread_sums(flat, n_bins, "std")[0].cpu().numpy()
     count, variance, squared = sums[sums[:, 0] > 0].T
-    tails = chi2.ppf([[(1 + BAND) / 2], [(1 - BAND) / 2]], count)
-    low, high = np.sqrt(squared / tails)
+    tails = chi2.ppf([[(1 + BAND) / 2], [(1 - BAND) / 2]], count / seeds)
+    low, high = np.sqrt(squared / seeds / tails)
     predicted, observed = np.sqrt(variance / count), np.sqrt(squared / count)
     used = predicted > 0
     value = float(np.mean(np.abs(observed[used] / predicted[used] - 1))) if used.any() else float("nan")

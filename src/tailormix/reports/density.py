@@ -47,19 +47,9 @@ def mixing_density(
 def draw_density(
     axes: Axes, tau_max: float = 1.0, tau_std: float = 0.25, farthest: float = 2.0, cells: int = 121
 ) -> AxesImage:
-    """Draw the heat map: distance to the right, coefficient upwards, density as brightness (logarithmic)."""
+    """Draw the kernel's heat map, with words for its two sides."""
     distance = torch.linspace(0, farthest, cells)
-    density = mixing_density(distance, cells, tau_max, tau_std).clip(FAINTEST, STRONGEST)
-    image = axes.imshow(
-        density,
-        origin="lower",
-        extent=(0, farthest, 0, 1),
-        aspect="auto",
-        cmap="magma",
-        norm=LogNorm(FAINTEST, STRONGEST),
-        interpolation="bilinear",
-    )
-    axes.axvline(1, color="white", linewidth=0.8, linestyle=(0, (4, 4)), alpha=0.7)
+    image = draw_heat(axes, mixing_density(distance, cells, tau_max, tau_std), farthest)
     for x, y, side, text in (
         (0.05, 0.76, "left", "similar pairs:\nhalf and half"),
         (0.97, 0.5, "right", "distant pairs:\none or the other"),
@@ -71,10 +61,25 @@ def draw_density(
             transform=axes.transAxes,
             ha=side,
             va="center",
-            color="white",
+            color="#fffffe",
             alpha=0.85,
             fontsize=8.5,
         )
+    return image
+
+
+def draw_heat(axes: Axes, density: NDArray[np.float64], farthest: float = 2.0) -> AxesImage:
+    """Draw a law: distance to the right, coefficient upwards, density as brightness (logarithmic)."""
+    image = axes.imshow(
+        density.clip(FAINTEST, STRONGEST),
+        origin="lower",
+        extent=(0, farthest, 0, 1),
+        aspect="auto",
+        cmap="magma",
+        norm=LogNorm(FAINTEST, STRONGEST),
+        interpolation="bilinear",
+    )
+    axes.axvline(1, color="#fffffe", linewidth=0.8, linestyle=(0, (4, 4)), alpha=0.7)
     axes.set_xlabel("distance of the pair, d̄  (1 = average)")
     axes.set_ylabel("mixing coefficient, ω(λ)")
     return image

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tailormix.reports.diagrams import diagrams
-from tailormix.reports.style import image_bytes
+from tailormix.reports.pictures import page_svg
 from tailormix.reports.tables import table_rows
+from tailormix.reports.templates import render
 
 if TYPE_CHECKING:
     from tailormix.reports.evaluation import Evaluation
@@ -23,23 +23,12 @@ CAPTIONS = {
 
 def evaluation_page(evaluation: Evaluation, *, title: str = "Evaluation") -> str:
     """Return the page as text; everything that came from outside is escaped."""
-    from jinja2 import Environment, StrictUndefined
-
-    source = files("tailormix.reports").joinpath("evaluation.html.jinja").read_text(encoding="utf-8")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    pictures = [(CAPTIONS[name], inline_svg(figure)) for name, figure in diagrams(evaluation).items()]
-    return environment.from_string(source).render(
+    pictures = [(CAPTIONS[name], page_svg(figure)) for name, figure in diagrams(evaluation).items()]
+    return render(
+        "evaluation.html.jinja",
         title=title,
         evaluation=evaluation,
         table=table_rows(evaluation),
         pictures=pictures,
         confidence=f"{100 * evaluation.settings.confidence:g}",
     )
-
-
-def inline_svg(figure: Any) -> str:
-    """Return a figure as an SVG element that scales with the page."""
-    text = image_bytes(figure, "svg").decode()
-    return text[text.index("<svg") :]

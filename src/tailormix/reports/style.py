@@ -66,14 +66,17 @@ def percent_axis(axis: Any) -> None:
     axis.set_major_formatter(PercentFormatter(xmax=1, decimals=0, symbol=" %"))
 
 
-def image_bytes(figure: Figure, kind: str = "png", *, dpi: int = 160) -> bytes:
-    """Return the figure as ``png``, ``svg`` or ``pdf``; the same numbers always give the same bytes."""
+def image_bytes(figure: Figure, kind: str = "png", *, dpi: int = 160, letters: str = "path") -> bytes:
+    """Return the figure as ``png``, ``svg`` or ``pdf``; the same numbers always give the same bytes.
+
+    ``letters`` of an SVG: ``"path"`` draws them, ``"none"`` leaves them to the fonts of the page.
+    """
     import matplotlib as mpl
 
     buffer = io.BytesIO()
     still: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(
         kind, {"Software": None}
     )
-    with mpl.rc_context({"svg.hashsalt": "tailormix", "svg.fonttype": "path"}):
+    with mpl.rc_context({"svg.hashsalt": "tailormix", "svg.fonttype": letters, "font.family": "sans-serif"}):
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=still)
     return buffer.getvalue()

@@ -37,8 +37,17 @@ def number_text(one: Interval) -> str:
     """
     if math.isnan(one.value):
         return "undefined"
-    decimals = 4 if one.value == 0 else min(6, max(0, 2 - math.floor(math.log10(abs(one.value)))))
+    decimals = decimals_of(one.value)
     text = f"{one.value:.{decimals}f}"
     if math.isfinite(one.low) and math.isfinite(one.high):
         text += f" [{one.low:.{decimals}f}, {one.high:.{decimals}f}]"
     return text
+
+
+def decimals_of(value: float) -> int:
+    """How many decimals show three digits of the value.
+
+    >>> decimals_of(0.0423), decimals_of(123.4)
+    (4, 0)
+    """
+    return 4 if value == 0 else min(6, max(0, 2 - math.floor(math.log10(abs(value)))))

@@ -1,0 +1,69 @@
+"""The runs of the demo: digits and moons, three methods, several seeds; none is trained twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tailormix.training import folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: a shipped experiment each, and what is set on top; 90 digits are so few that plain training gets too sure
+PROBLEMS: dict[str, tuple[str, list[str]]] = {
+    "digits": (
+        "digits-mlp",
+        [
+            *("data.validation=0.2", "data.test=0.75", "data.augment=false", "model.hidden=[256, 256, 256]"),
+            *("epochs=60", "batch=32", "optimiser=adam", "optimiser.lr=0.003", "schedule=constant"),
+        ],
+    ),
+    "moons": ("moons", ["epochs=100"]),
+}
+METHODS: dict[str, dict[str, list[str]]] = {
+    "digits": {"erm": [], "mixup": ["alpha=1.0"], "sk-mixup": ["tau_max=1.0", "tau_std=0.25"]},
+    "moons": {"erm": [], "mixup": ["alpha=5.0"], "sk-mixup": ["tau_max=5.0", "tau_std=0.2", "space=input"]},
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run: an experiment with settings and a seed, and its folder."""
+
+    experiment: str
+    settings: tuple[str, ...]
+    seed: int
+    path: Path
+
+    @property
+    def done(self) -> bool:
+        """Whether it need not be trained again."""
+        return folder.read_json(self.path / folder.RESULT) is not None
+
+    def carry_out(self) -> None:
+        """Train and judge; an earlier try is taken up where it stopped."""
+        import torch
+
+        from tailormix.experiments.reading import read
+        from tailormix.experiments.running import run_experiment
+
+        torch.set_num_threads(1)  # two runs at a time share two cores
+        run_experiment(read(self.experiment, self.settings, seed=self.seed), self.path)
+
+
+def tasks(out: Path, seeds: int, epochs: int | None = None) -> list[Task]:
+    """Every problem, method and seed; other settings lead to another folder."""
+    from tailormix.experiments.reading import read
+    from tailormix.experiments.running import fingerprint
+
+    found = []
+    for problem, (experiment, settings) in PROBLEMS.items():
+        for method, options in METHODS[problem].items():
+            chosen = [*settings, f"method={method}", *(f"method.{option}" for option in options)]
+            chosen += [] if epochs is None else [f"epochs={epochs}"]
+            name = f"{problem}-{method}-{fingerprint(read(experiment, chosen))}"
+            found += [
+                Task(experiment, tuple(chosen), seed, out / name / f"seed-{seed}") for seed in range(seeds)
+            ]
+    return found

@@ -1,0 +1,91 @@
+"""The page of many runs as text: complete, escaped, the same every time, and nothing from elsewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from support_runs import change, make_run
+from tailormix.reports.grouping import problems_of
+from tailormix.reports.report_page import Section, report_page
+from tailormix.reports.run_pictures import observed_coverage
+from tailormix.reports.runs import Skipped, read_runs
+
+
+def page_of(folder: Path, **options) -> str:
+    return report_page(problems_of(read_runs([folder])[0]), **options)
+
+
+def test_page_is_complete_and_self_contained(tmp_path: Path) -> None:
+    for method in ("erm", "sk-mixup"):
+        for seed in range(2):
+            make_run(tmp_path / method / f"seed-{seed}", method, seed)
+    text = page_of(tmp_path)
+    assert text.startswith("<!doctype html>")
+    assert text.count("<svg") - text.count('viewBox="0 0 26 10"') == 4 + 4 + 1  # reliability, curves, one law
+    labels = re.findall(r'role="img" aria-label="([^"]*)"', text)
+    assert len(labels) == 9
+    assert all(len(label) > 20 for label in labels)
+    for part in ("Learning curves", "What it costs", "Settings of digits", "0123abc", "d̄", "± "):
+        assert part in text
+    assert not re.findall(r'(?:src|href)="(?!#|data:)', text.replace("xlink:href", "href"))
+    for outside in ("http://", "https://", "@import", "url(//"):
+        assert outside not in re.sub(r"xmlns(:xlink)?=\"[^\"]*\"", "", text)
+    assert text == page_of(tmp_path)
+
+
+def test_what_comes_from_outside_is_escaped(tmp_path: Path) -> None:
+    make_run(tmp_path / "<b>", {"name": "mixup", "alpha": 0.5}, loss={"name": "<script>alert(1)</script>"})
+    skipped = [Skipped(Path("<i>"), "broken <u>")]
+    runs, _ = read_runs([tmp_path])
+    text = report_page(problems_of(runs), skipped, title="a <b> & c")
+    assert "a &lt;b&gt; &amp; c" in text
+    assert "&lt;script&gt;alert(1)" in text
+    assert "broken &lt;u&gt;" in text
+    for raw in ("<script>alert", "<u>", "<i>"):
+        assert raw not in text
+
+
+def test_regression_shows_spread_and_coverage(tmp_path: Path) -> None:
+    for seed in range(2):
+        make_run(tmp_path / str(seed), {"name": "c-mixup"}, seed, task="regression")
+    text = page_of(tmp_path)
+    assert "Is the predicted spread right?" in text
+    assert "Share of targets inside the predicted intervals" in text
+    assert "Is confidence deserved?" not in text
+    assert "ENCE %" in text
+
+
+def test_coverage_is_exact_where_the_spread_is(tmp_path: Path) -> None:
+    """Targets have 1.3 times the spread of ``std``: scaled so, half of them lie inside the middle half."""
+    make_run(tmp_path / "exact", scale=1.3, task="regression")
+    make_run(tmp_path / "narrow", "mixup", scale=0.5, task="regression")
+    exact, narrow = problems_of(read_runs([tmp_path])[0])[0].groups
+    assert observed_coverage(exact)[24:26].mean() == pytest.approx(0.5, abs=0.1)
+    assert observed_coverage(narrow)[24:26].mean() < 0.3
+
+
+def test_without_validation_there_is_no_after(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "a")
+    change(path, test={"before": {"accuracy": 0.5, "ece": 0.1, "nll": 1.0}}, temperature=None)
+    text = page_of(tmp_path)
+    assert "No temperature was fitted" in text
+    assert "after T" not in text
+
+
+def test_warnings_name_what_does_not_compare(tmp_path: Path) -> None:
+    first = make_run(tmp_path / "a", seed=0)
+    make_run(tmp_path / "b", "mixup", seed=1)
+    fitted = {"value": 1.5, "status": "at upper bound", "fitted on": {"imitates": "released-protocol"}}
+    change(first, temperature=fitted)
+    text = page_of(tmp_path)
+    assert "not all run with the same seeds" in text
+    assert "Imitates “released-protocol”" in text
+    assert "did not end at a minimum" in text
+
+
+def test_sections_of_others_stand_where_they_are_asked_for(tmp_path: Path) -> None:
+    make_run(tmp_path / "a")
+    text = page_of(tmp_path, before=[Section("x", "Mine", "plain < text")], after=[Section("y", "Last", "")])
+    assert text.index('id="x"') < text.index('id="problem-1"') < text.index('id="y"')
+    assert "plain &lt; text" in text

@@ -9,9 +9,9 @@ import typer
 
 from tailormix.commands.data import app as data_app
 from tailormix.commands.evaluate import evaluate
+from tailormix.commands.report import report
 from tailormix.commands.reproduce import reproduce
 from tailormix.commands.results import results
-from tailormix.commands.report import report
 from tailormix.commands.train import train
 
 app = typer.Typer(

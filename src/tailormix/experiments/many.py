@@ -92,7 +92,7 @@ def carry_out_all(tasks: Sequence[Task], jobs: int, engine: str = "local") -> It
 
     backend = ENGINES[checks.known("engine", engine, ENGINES)]
     _register(engine)
-    threads = max(1, (os.cpu_count() or 1) // jobs)
+    threads = int(os.environ.get("OMP_NUM_THREADS") or max(1, (os.cpu_count() or 1) // jobs))
     with _stop_signal() as asked, joblib.parallel_config(backend=backend, n_jobs=jobs):
         stop = asked if engine == "local" else None  # an event cannot travel to other machines
         lazily = "list" if engine in ("ray", "dask") else "generator_unordered"

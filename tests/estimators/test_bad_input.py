@@ -71,8 +71,8 @@ def test_methods_that_cannot_do_regression(method: str) -> None:
         regressor(method=method).fit(X, REAL)
 
 
-@pytest.mark.parametrize("method", ["cutmix", "sk-cutmix"])
-def test_methods_that_need_images(method: str) -> None:
+@pytest.mark.parametrize("method", ["c-mixup", "cutmix", "sk-cutmix"])
+def test_methods_that_need_real_targets_or_images(method: str) -> None:
     with pytest.raises(ValueError, match="cannot be trained on these targets"):
         classifier(method=method).fit(X, Y)
 

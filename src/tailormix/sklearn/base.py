@@ -58,7 +58,7 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Train on X (n, d) and y. Sparse X is made dense at once: centred columns have no zeros to skip."""
         settings = settings_of(self)
-        start = self._network() if self.warm_start and hasattr(self, "module_") else None
+        start = self._network() if settings.warm_start and hasattr(self, "module_") else None
         X, y = self._read(X, y, first=start is None, incremental=False)
         task = self._task(y)
         random = check_random_state(self.random_state)
@@ -72,7 +72,7 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             self._calibrate(network, X[held], y[held])
         else:
             self._trust()
-        if held.any() and self.refit and not (self.warm_start or settings.early_stopping):
+        if held.any() and settings.refit:
             with seeded(self._seed):
                 network, history = learn(task, X, y, np.zeros_like(held), settings, None)
         self._keep(network, history, anew=start is None)
@@ -96,7 +96,7 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             loss = one_pass(step, self._optimiser, rows, settings.recipe)
         if first:
             self._trust()
-        self._keep(network, History((loss,), (), 1), anew=first)
+        self._keep(network, History((loss,)), anew=first)
         return self
 
     def _network(self) -> Network:
@@ -127,8 +127,8 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def dense(X: Any) -> Array:
-    """The same matrix without sparsity."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X)
+    """The same matrix without sparsity, row by row: sums then round alike, whatever kind of matrix came."""
+    return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X)
 
 
 def _hold_out(y: Array, task: Task, settings: Settings, seed: int) -> tuple[npt.NDArray[np.bool_], Settings]:

@@ -169,11 +169,11 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         return Task(method, _weighted(self._class_weights(y)), classes, classes)
 
     def _class_weights(self, y: Array) -> Tensor | None:
-        """Weights (C,) with mean 1 over the rows."""
+        """Weights (C,) with mean 1."""
         if self.class_weight is None:
             return None
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[y])
-        return torch.as_tensor(weights / weights[y].mean(), dtype=torch.float32)
+        return torch.as_tensor(weights / weights.mean(), dtype=torch.float32)
 
     def _calibrate(self, network: Network, X: Array, y: Array) -> None:
         self.temperature_ = careful_temperature(network.outputs(X), network.targets(y))

@@ -39,11 +39,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class History:
-    """Mean training loss of each epoch, validation loss of each (where it was looked at), epochs kept."""
+    """Mean training loss of each epoch, and validation loss of each where it was looked at."""
 
     losses: tuple[float, ...]
-    validation: tuple[float, ...]
-    kept: int
+    validation: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +84,9 @@ def train(step: Step, rows: Rows, recipe: Recipe, judge: Callable[[], float], re
         report(row, recipe.epochs)
         if recipe.patience is not None and epoch - _lowest(validation) >= recipe.patience:
             break
-    if recipe.patience is None:
-        return History(tuple(losses), (), len(losses))
-    step.model.load_state_dict(best)
-    return History(tuple(losses), tuple(validation), _lowest(validation) + 1)
+    if recipe.patience is not None:
+        step.model.load_state_dict(best)
+    return History(tuple(losses), tuple(validation))
 
 
 def one_pass(

@@ -32,6 +32,8 @@ class Settings:
     fraction: float
     calibrate: bool | str
     early_stopping: bool
+    refit: bool
+    warm_start: bool
     verbose: bool
 
     @property
@@ -83,6 +85,9 @@ def settings_of(estimator: Any) -> Settings:
         fraction=_share(given["validation_fraction"]),
         calibrate=given["calibrate"],
         early_stopping=recipe.patience is not None,
+        # A second training on all rows would show those held out to the fit that goes on from it.
+        refit=_switch("refit", given) and recipe.patience is None and not _switch("warm_start", given),
+        warm_start=_switch("warm_start", given),
         verbose=bool(given["verbose"]),
     )
 

@@ -1,0 +1,129 @@
+"""Bad input is told before any training, in the words that scikit-learn users know."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from torch import nn
+
+from estimators.quick import REAL, X, Y, classifier, regressor
+from tailormix import Mixup
+from tailormix.sklearn import loop
+
+HOLED = np.where(np.arange(X.size).reshape(X.shape) == 5, np.nan, X)
+
+
+@pytest.fixture(autouse=True)
+def _no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass over the rows would fail with another error than the one expected."""
+
+    def refuse(*_: Any, **__: Any) -> float:
+        raise AssertionError("trained on bad input")
+
+    monkeypatch.setattr(loop, "one_pass", refuse)
+
+
+@pytest.mark.parametrize(
+    ("rows", "y", "told"),
+    [
+        (HOLED, Y, "Input X contains NaN"),
+        (X[:, 0], Y, "Expected 2D array, got 1D array"),
+        (X, Y[:-1], "inconsistent numbers of samples"),
+        (X, np.zeros(60), "at least 2 classes, got one class"),
+        (X, REAL, "Unknown label type"),
+        (X[:0], Y[:0], "0 sample"),
+        (X[:1], Y[:1], "1 sample"),
+    ],
+)
+def test_data_for_a_classifier(rows: Any, y: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        classifier().fit(rows, y)
+
+
+@pytest.mark.parametrize(
+    ("rows", "y", "told"),
+    [
+        (HOLED, REAL, "Input X contains NaN"),
+        (X, np.where(REAL > 0, np.inf, REAL), "Input y contains infinity"),
+        (X[:1], REAL[:1], "1 sample"),
+        (X, REAL[:-1], "inconsistent numbers of samples"),
+    ],
+)
+def test_data_for_a_regressor(rows: Any, y: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        regressor().fit(rows, y)
+
+
+@pytest.mark.parametrize("asked", [{"calibrate": True}, {"early_stopping": True}])
+def test_fewer_rows_than_the_validation_split_needs(asked: dict[str, Any]) -> None:
+    """A fifth of 12 rows is 2, fewer than the 3 classes."""
+    with pytest.raises(ValueError, match=r"n_samples=12 leaves 2 rows for validation, .* 3 classes"):
+        classifier(**asked).fit(X[:12], np.arange(12) % 3)
+    with pytest.raises(ValueError, match=r"n_samples=6 leaves 1 rows for validation, .* 2 rows"):
+        regressor(**asked).fit(X[:6], REAL[:6])
+
+
+@pytest.mark.parametrize(
+    "method", ["rankmixup", "rankmixup-mrl", "mit-l", "mit-a", "remix", "cutmix", "sk-cutmix"]
+)
+def test_methods_that_cannot_do_regression(method: str) -> None:
+    with pytest.raises(ValueError, match="cannot be trained on these targets"):
+        regressor(method=method).fit(X, REAL)
+
+
+@pytest.mark.parametrize("method", ["c-mixup", "cutmix", "sk-cutmix"])
+def test_methods_that_need_real_targets_or_images(method: str) -> None:
+    with pytest.raises(ValueError, match="cannot be trained on these targets"):
+        classifier(method=method).fit(X, Y)
+
+
+def test_methods_set_up_for_something_else() -> None:
+    with pytest.raises(ValueError, match="num_classes=4, but y has 3 classes"):
+        classifier(method=Mixup(num_classes=4)).fit(X, Y)
+    with pytest.raises(ValueError, match="num_classes=4, but y has real targets"):
+        regressor(method=Mixup(num_classes=4)).fit(X, REAL)
+    with pytest.raises(ValueError, match="method_options go with the name of a method"):
+        classifier(method=Mixup(), method_options={"alpha": 2.0}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "told"),
+    [
+        ({"method": "sk-mxup"}, ValueError, "unknown method 'sk-mxup'; did you mean 'sk-mixup'"),
+        ({"method": 3}, TypeError, "method must be a name or a Method, got int"),
+        ({"method_options": {"tau_sd": 1.0}}, ValueError, "did you mean 'tau_std'"),
+        ({"method_options": {"tau_std": -1.0}}, ValueError, "tau_std must be > 0, got -1.0"),
+        ({"hidden_layer_sizes": (8, 0)}, ValueError, "hidden_layer_sizes must be >= 1, got 0"),
+        ({"dropout": 1.0}, ValueError, r"dropout must lie in \[0, 1\), got 1.0"),
+        ({"learning_rate": 0.0}, ValueError, "learning_rate must be > 0"),
+        ({"weight_decay": -1.0}, ValueError, "weight_decay must be >= 0"),
+        ({"batch_size": 0}, ValueError, "batch_size must be >= 1"),
+        ({"max_iter": 0}, ValueError, "max_iter must be >= 1"),
+        ({"n_iter_no_change": 0}, ValueError, "n_iter_no_change must be >= 1"),
+        ({"validation_fraction": 0.6}, ValueError, r"validation_fraction must lie in \(0, 0.5\], got 0.6"),
+        ({"calibrate": "yes"}, ValueError, "calibrate must be 'auto', True or False, got 'yes'"),
+        ({"early_stopping": "auto"}, TypeError, "early_stopping must be True or False"),
+        ({"module": 3}, TypeError, "module must be a function"),
+        ({"module": lambda a, b: a + b}, TypeError, "module must return an nn.Module, got int"),
+        ({"module": lambda a, b: nn.Linear(a, b + 1)}, ValueError, "returns 4 logits, but num_classes is 3"),
+        ({"module": lambda a, b: nn.Linear(a + 1, b)}, ValueError, "cannot be trained on these targets"),
+        ({"class_weight": "even"}, ValueError, "class_weight"),
+    ],
+)
+def test_parameters(options: dict[str, Any], kind: type[Exception], told: str) -> None:
+    with pytest.raises(kind, match=told):
+        classifier(**options).fit(X, Y)
+
+
+def test_parameters_of_the_regressor() -> None:
+    with pytest.raises(ValueError, match="mc_samples must be >= 2, got 1"):
+        regressor(mc_samples=1).fit(X, REAL)
+
+
+def test_partial_fit_wants_its_classes() -> None:
+    with pytest.raises(ValueError, match="classes must be given in the first call"):
+        classifier().partial_fit(X, Y)
+    with pytest.raises(ValueError, match=r"y must hold classes of \[.*\] only, got \[.*2.*\]"):
+        classifier().partial_fit(X, Y, classes=[0, 1])
+    with pytest.raises(ValueError, match="class_weight='balanced' needs all rows at once"):
+        classifier(class_weight="balanced").partial_fit(X, Y, classes=[0, 1, 2])

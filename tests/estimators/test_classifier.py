@@ -1,0 +1,149 @@
+"""The classifier: labels, temperature, class weights, and the ways to go on training."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize_scalar
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+
+from estimators.quick import X, Y, classifier
+from tailormix import SKMixup
+from tailormix.sklearn.calibrating import PRIOR, careful_temperature
+
+NAMES = np.array(["ant", "bee", "cat"])
+
+
+def test_labels_may_be_strings() -> None:
+    """The same numbers under other names; columns follow the sorted names."""
+    plain, named = classifier().fit(X, Y), classifier().fit(X, NAMES[Y])
+    assert list(named.classes_) == list(NAMES)
+    assert np.array_equal(plain.predict_proba(X), named.predict_proba(X))
+    assert np.array_equal(NAMES[plain.predict(X)], named.predict(X))
+
+
+def test_it_learns() -> None:
+    assert classifier(max_iter=40, learning_rate=0.03).fit(X, Y).score(X, Y) > 0.85
+
+
+def test_probabilities_are_scaled_logits() -> None:
+    model = classifier().fit(X, Y)
+    found = model.predict_proba(X)
+    assert np.allclose(found.sum(1), 1)
+    assert np.allclose(np.log(found), model.predict_log_proba(X))
+    assert np.array_equal(model.classes_[found.argmax(1)], model.predict(X))
+    with torch.no_grad():
+        logits = model.module_(torch.tensor(model.scaler_.transform(X), dtype=torch.float32))
+    assert np.allclose(found, (logits / model.temperature_).softmax(1), atol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "strength"), [(5, 4.0), (20, 0.3), (300, 6.0)])
+def test_the_temperature_is_the_mode_under_its_prior(rows: int, strength: float) -> None:
+    """Against a bounded search by scipy over scikit-learn's log loss."""
+    random = np.random.default_rng(rows)
+    logits, y = random.normal(size=(rows, 3)) * strength, np.arange(rows) % 3
+
+    def objective(t: float) -> float:
+        p = torch.tensor(logits / np.exp(t)).softmax(1).numpy()
+        return rows * log_loss(y, p, labels=[0, 1, 2]) + t * t / (2 * PRIOR**2)
+
+    best = minimize_scalar(objective, bounds=(-4, 4), method="bounded", options={"xatol": 1e-9})
+    assert careful_temperature(torch.tensor(logits), torch.tensor(y)) == pytest.approx(
+        np.exp(best.x), rel=1e-4
+    )
+
+
+def test_rows_all_right_do_not_freeze_the_temperature() -> None:
+    """Every row right: without a prior T would fall to its bound."""
+    logits = torch.eye(3).repeat(4, 1) * 3
+    assert 0.2 < careful_temperature(logits, logits.argmax(1)) < 1
+
+
+def test_the_temperature_comes_from_rows_the_module_has_not_seen() -> None:
+    """It is the same with and without a second training on all rows, and 1 without calibration."""
+    once, twice = classifier(refit=False).fit(X, Y), classifier(refit=True).fit(X, Y)
+    assert once.temperature_ == twice.temperature_ != 1
+    assert not np.array_equal(once.scaler_.mean_, twice.scaler_.mean_)
+    assert np.allclose(twice.scaler_.mean_, X.mean(0))
+    assert classifier(calibrate=False).fit(X, Y).temperature_ == 1
+
+
+def test_rare_classes_do_not_turn_calibration_off() -> None:
+    y = Y.copy()
+    y[0] = 9
+    assert classifier().fit(X, y).temperature_ != 1
+
+
+def test_class_weights_move_the_answer() -> None:
+    shares = [
+        np.mean(
+            classifier(class_weight={0: w, 1: 1, 2: 1}, max_iter=20, learning_rate=0.03).fit(X, Y).predict(X)
+            == 0
+        )
+        for w in (0.01, 1, 100)
+    ]
+    assert shares[0] < shares[1] < shares[2]
+
+
+def test_balanced_weights_are_those_of_scikit_learn() -> None:
+    """40, 10 and 10 rows: 60/(3·40) = 0.5 and twice 60/(3·10) = 2; over their mean 1.5, 1/3 and 4/3."""
+    y = np.repeat([0, 1, 2], [40, 10, 10])
+    model = classifier(class_weight="balanced").fit(X, y)
+    assert np.allclose(model._class_weights(y), [1 / 3, 4 / 3, 4 / 3])
+    by_hand = classifier(class_weight={0: 1, 1: 4, 2: 4}).fit(X, y)
+    assert np.allclose(model.predict_proba(X), by_hand.predict_proba(X))
+
+
+def test_early_stopping_keeps_the_best_weights() -> None:
+    model = classifier(early_stopping=True, max_iter=200, n_iter_no_change=3, learning_rate=0.1).fit(X, Y)
+    curve = model.validation_curve_
+    assert model.n_iter_ == len(curve) == len(model.loss_curve_) < 200
+    assert len(curve) - 1 - int(np.argmin(curve)) == 3
+
+
+def test_warm_start_goes_on() -> None:
+    model = classifier(warm_start=True).fit(X, Y)
+    first = list(model.loss_curve_)
+    scaler = model.scaler_.mean_.copy()
+    model.fit(X, Y)
+    assert model.n_iter_ == 6
+    assert model.loss_curve_[:3] == first
+    assert np.array_equal(scaler, model.scaler_.mean_)
+    with pytest.raises(ValueError, match="classes must stay"):
+        model.fit(X, NAMES[Y])
+
+
+def test_partial_fit_learns_batch_by_batch() -> None:
+    model = classifier(learning_rate=0.01)
+    for _ in range(15):
+        for rows in (slice(0, 20), slice(20, 40), slice(40, 60)):
+            model.partial_fit(X[rows], Y[rows], classes=[0, 1, 2])
+    assert model.n_iter_ == 45
+    assert model.temperature_ == 1
+    assert np.allclose(model.scaler_.mean_, X.mean(0))
+    assert model.score(X, Y) > 0.85
+
+
+def test_partial_fit_after_fit_keeps_the_temperature() -> None:
+    model = classifier().fit(X, Y)
+    before = model.temperature_
+    assert model.partial_fit(X[:1], Y[:1]).temperature_ == before
+
+
+def test_partial_fit_may_see_one_class_at_a_time() -> None:
+    model = classifier().partial_fit(X[Y == 1], Y[Y == 1], classes=[0, 1, 2])
+    assert model.predict_proba(X).shape == (60, 3)
+
+
+def test_methods_by_name_and_as_objects_are_equal() -> None:
+    named = classifier(method="sk-mixup", method_options={"tau_std": 0.7}).fit(X, Y)
+    given = classifier(method=SKMixup(tau_std=0.7)).fit(X, Y)
+    assert np.array_equal(named.predict_proba(X), given.predict_proba(X))
+    assert clone(given).method.coefficients.tau_std == 0.7
+
+
+def test_verbose_tells_of_the_epochs(capsys: pytest.CaptureFixture[str]) -> None:
+    classifier(verbose=1, refit=False).fit(X, Y)
+    assert "epoch 3/3 · loss" in capsys.readouterr().err
+    classifier().fit(X, Y)
+    assert capsys.readouterr() == ("", "")

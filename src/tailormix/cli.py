@@ -10,6 +10,7 @@ import typer
 from tailormix.commands.data import app as data_app
 from tailormix.commands.evaluate import evaluate
 from tailormix.commands.train import train
+from tailormix.commands.tune import tune
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=True, help="Train models whose confidence can be trusted."
@@ -17,6 +18,7 @@ app = typer.Typer(
 
 app.add_typer(data_app, name="data")
 app.command()(train)
+app.command()(tune)
 app.command()(evaluate)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]

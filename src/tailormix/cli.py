@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tailormix.commands.bench import bench
 from tailormix.commands.data import app as data_app
 from tailormix.commands.evaluate import evaluate
 from tailormix.commands.train import train
@@ -19,6 +20,7 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 app.command()(train)
 app.command()(tune)
+app.command()(bench)
 app.command()(evaluate)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from tailormix.cli import app as whole
 from tailormix.commands.tune import tune
 from tailormix.experiments import read
-from tailormix.experiments.tuning import workers
+from tailormix.experiments.tuning import study, workers
 
 app = typer.Typer()
 app.command()(tune)
@@ -99,6 +100,37 @@ def test_a_bad_storage_is_one_line(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "error: cannot open the storage 'nonsense'" in said(done.stderr)
     assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, done = study.run_experiment, [0]
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        done[0] += 1
+        if done[0] == 3:  # the first fold of the second setting
+            raise KeyboardInterrupt
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(study, "run_experiment", interrupted)
+    stopped = call("moons", *QUICK, *OVER, "--out", str(tmp_path), "--json")
+    assert stopped.exit_code == 1
+    assert "stopped: the same command goes on" in stopped.stderr
+    assert [row["values"] for row in json.loads(stopped.stdout)["trials"]] == [{"method.tau_std": 0.25}]
+    again = call("moons", *QUICK, *OVER, "--out", str(tmp_path), "--json")
+    assert again.exit_code == 0
+    assert [row["values"]["method.tau_std"] for row in json.loads(again.stdout)["trials"]] == [0.25, 1]
+    assert done[0] == 5
+
+
+def test_settings_of_other_processes_are_told_of(tmp_path: Path) -> None:
+    call("moons", *QUICK, *OVER, "--out", str(tmp_path))
+    (folder,) = tmp_path.iterdir()
+    url = f"sqlite:///{folder / 'study.db'}"
+    optuna.load_study(study_name=folder.name, storage=url).ask()
+    done = call("moons", *QUICK, *OVER, "--out", str(tmp_path), "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["under way"] == 1
+    assert "settings under way in other processes: 1" in said(done.stderr)
 
 
 def test_when_no_setting_works_the_reason_is_told(tmp_path: Path) -> None:

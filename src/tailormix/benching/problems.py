@@ -96,7 +96,7 @@ def step(problem: Problem, method: Method) -> Callable[[], None]:
     optimiser = torch.optim.SGD(model.parameters(), lr=1e-12)
 
     def once() -> None:
-        method.loss(model, x, y).backward()
+        torch.autograd.backward(method.loss(model, x, y))
         optimiser.step()
         optimiser.zero_grad()
         if x.is_cuda:

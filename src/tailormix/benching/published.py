@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import statistics
 import tomllib
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ def ratio(task: Task, slower: str, faster: str) -> float | None:
     if slower not in found or faster not in found:
         return None
     pairs = [(time, found[faster]["time"][data]) for data, time in found[slower]["time"].items()]
-    return sum(a / b for a, b in pairs) / len(pairs)
+    return statistics.fmean(a / b for a, b in pairs)
 
 
 @functools.cache

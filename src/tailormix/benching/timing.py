@@ -6,7 +6,7 @@ import ctypes
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Contender = Callable[[], object]
@@ -39,7 +39,7 @@ def keep_freed_memory(size: int = 1 << 30) -> bool:
 
 
 def race(
-    contenders: dict[str, Contender], *, seconds: float = 1.0, calls: int = 3, clock: str = "wall"
+    contenders: Mapping[str, Contender], *, seconds: float = 1.0, calls: int = 3, clock: str = "wall"
 ) -> dict[str, Timing]:
     """Time all contenders in turns until each has had its ``seconds``.
 

@@ -56,7 +56,15 @@ def bench(
         raise typer.BadParameter(str(error)) from error
     if out is not None and not out.parent.is_dir():
         raise typer.BadParameter(f"folder {out.parent} does not exist", param_hint="--out")
-    found = _measured(problems, names, 0.0 if quick else seconds, clock)
+    try:
+        found = _measured(problems, names, 0.0 if quick else seconds, clock)
+    except (
+        ValueError,
+        TypeError,
+        RuntimeError,
+    ) as error:  # a model that a method cannot work with, no memory
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
     found = {"settings": {**_settings(problems), "quick": quick, "clock": clock}, **found}
     text = json.dumps(found, indent=2)
     if out is not None:
@@ -91,7 +99,10 @@ def _problems(model: str, batch: int, device: str, quick: bool) -> list[Problem]
         raise ValueError("device must be cpu: torch finds no GPU here, got 'cuda'")
     if quick:
         small = min(batch, 16)
-        return [images(model, small, side=8, device=device), series(small, rows=64, window=32, width=2)]
+        return [
+            images(model, small, side=8, device=device),
+            series(small, rows=64, window=32, width=2, device=device),
+        ]
     return [images(model, batch, device=device), series(batch, rows=max(4373, batch), device=device)]
 
 

@@ -70,7 +70,7 @@ def tune(
     Example: tailormix tune digits-mlp --over method.tau_std=0.25,0.5,1 --over method.tau_max=log:0.1..10
     """
     from tailormix.commands import tuned
-    from tailormix.experiments.tuning.findings import findings
+    from tailormix.experiments.tuning.findings import findings, under_way
 
     job = _job(experiment, (over or [], settings or []), splits, objective, pruner, trials, storage, out)
     if worker:
@@ -78,14 +78,18 @@ def tune(
         return
     with tuned.bar(job.search, job.trials) as bar:
         stopped = _together(job, jobs, bar) if jobs > 1 else _alone(job, bar)
-    found = findings(job.study())
+    study = job.study()
+    found, busy = findings(study), under_way(study)
     record = tuned.finish(job.search, job.task, found, job.folder)
     if as_json:
-        typer.echo(json.dumps({"storage": job.url, **record}, indent=2))
+        typer.echo(json.dumps({"storage": job.url, "under way": busy, **record}, indent=2))
     else:
         tuned.show(job.search, job.task, found, record, job.folder)
     if stopped:
         typer.echo("stopped: the same command goes on", err=True)
+    elif busy:
+        again = "if their process died, run the same command again in a minute"
+        typer.echo(f"settings under way in other processes: {busy}; {again}", err=True)
     if stopped or record["best"] is None:
         raise typer.Exit(1)
 

@@ -68,6 +68,11 @@ def findings(study: optuna.Study) -> list[Finding]:
     return [each for each in found if each.state != "fail" or each.error]
 
 
+def under_way(study: optuna.Study) -> int:
+    """Trials that a process works on, or worked on when it died."""
+    return sum(trial.state.name == "RUNNING" for trial in study.get_trials(deepcopy=False))
+
+
 def complete(found: Sequence[Finding]) -> list[Finding]:
     """Those that ran on all folds."""
     return [each for each in found if each.state == "complete"]

@@ -65,6 +65,12 @@ def test_series_need_no_pass_for_distances(name: str) -> None:
     assert (found.graded / N, found.free) == (2 if "regmixup" in name else 1, 0)
 
 
+def test_a_batch_does_not_count_as_the_training_set_it_is_from() -> None:
+    small, large = (series(N, rows=rows, window=30, width=2) for rows in (20, 2000))
+    sizes = [cost(p.model, step(p, fitted(p, "erm")), CPU).memory for p in (small, large)]
+    assert sizes[0] == sizes[1]
+
+
 def test_every_method_is_measured_somewhere() -> None:
     assert {*CLASSIFICATION, *REGRESSION} == set(METHODS)
 

@@ -76,7 +76,8 @@ def series(
     x = torch.rand(rows, window, width, generator=draw).to(device)
     y = torch.rand(rows, width, generator=draw).to(device)
     model = _model(REGRESSION_MODEL, (window, width), width, device)
-    return Problem("regression", REGRESSION_MODEL, model, x[:batch], y[:batch], (x, y))
+    # a batch of its own: a view would count as the whole training set where memory is measured
+    return Problem("regression", REGRESSION_MODEL, model, x[:batch].clone(), y[:batch].clone(), (x, y))
 
 
 def _model(name: str, shape: tuple[int, ...], outputs: int, device: str) -> nn.Module:

@@ -3,6 +3,7 @@
 import pytest
 
 from tailormix.experiments import read
+from tailormix.experiments.record import SETTINGS
 from tailormix.experiments.tuning.protocol import Protocol, changed, protocol_of
 from tailormix.experiments.tuning.search import Search
 from tailormix.experiments.tuning.space import TAU_STD, Dimension, dimension, space_of
@@ -70,6 +71,14 @@ def test_another_search_is_another_study() -> None:
     }
     assert len(names) == 4
     assert search("epochs=1,2").study in names
+
+
+def test_no_fold_looks_at_test_rows_whatever_the_experiment_says() -> None:
+    """Selection on test rows, as released, and further test sets: every such setting is left out."""
+    named = {"imitate": "imitate=released-protocol", "also": 'also=["cifar10-c"]'}
+    settings = tuple(text for key, text in named.items() if key in SETTINGS)
+    wanted = Search("digits-mlp", settings, (dimension("epochs=1,2"),), ("1/10",), "nll")
+    assert wanted.experiment({}, "1/10").training == read("digits-mlp").training
 
 
 def test_the_papers_protocol() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tailormix.experiments.reading import name_of, read
+from tailormix.experiments.record import SETTINGS
 from tailormix.experiments.running import fingerprint
 from tailormix.methods import METHODS
+from tailormix.training.settings import Settings
 
 from .space import Dimension, as_settings
 
@@ -17,6 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tailormix.experiments.record import Experiment
+
+
+#: settings that name test rows: the released protocol's selection, and further data sets to be judged on
+TESTING = ("imitate", "also")
+
+
+def without_test(experiment: Experiment) -> Experiment:
+    """The same experiment without any setting that looks at test rows."""
+    plain = {name: getattr(Settings(), name) for name in TESTING if name in SETTINGS}
+    return replace(experiment, training=replace(experiment.training, **plain))
 
 
 @dataclass(frozen=True)
@@ -38,7 +50,9 @@ class Search:
     def experiment(self, values: Mapping[str, Any], fold: str | None = None) -> Experiment:
         """The experiment with these values, on all rows or on one fold."""
         settings = [*self.settings, *as_settings(values)]
-        return read(self.name, settings if fold is None else [*settings, f"data.fold={fold}"])
+        if fold is None:
+            return read(self.name, settings)
+        return without_test(read(self.name, [*settings, f"data.fold={fold}"]))
 
     @property
     def study(self) -> str:

@@ -23,7 +23,7 @@ PAUSE = 0.5
 def start(arguments: Sequence[str], worker: int, jobs: int, log: Path) -> subprocess.Popen[bytes]:
     """One process; its words go to ``log``. A session of its own keeps the terminal's Ctrl-C from it."""
     command = [sys.executable, "-c", PROGRAM, *arguments, "--worker", str(worker)]
-    threads = max(1, (os.cpu_count() or 1) // jobs)
+    threads = os.environ.get("OMP_NUM_THREADS") or max(1, (os.cpu_count() or 1) // jobs)
     with log.open("ab") as said:
         return subprocess.Popen(
             command,

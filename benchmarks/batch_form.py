@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from benchmarks.record import Record, record
-from benchmarks.timing import keep_freed_memory, race
 from tailormix import Mixup, SKMixup
+from tailormix.benching.timing import keep_freed_memory, race
 
 SHAPES = {(128, 3, 32, 32): 0.9, (256, 3, 64, 64): 0.7}  # and the wanted share of the literal lerp's time
 CLASSES, WIDTH = 10, 512

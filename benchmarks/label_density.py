@@ -9,8 +9,8 @@ import torch
 from sklearn.neighbors import KernelDensity
 
 from benchmarks.record import Record, record
-from benchmarks.timing import Timing, race
 from tailormix.batch import Batch, Pool
+from tailormix.benching.timing import Timing, race
 from tailormix.draws import Draws
 from tailormix.pairs import LabelDensity
 

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from benchmarks.record import Record, record
-from benchmarks.timing import Contender, keep_freed_memory, race
 from tailormix import METHODS, Mixup, build_method
+from tailormix.benching.timing import Contender, keep_freed_memory, race
 
 if TYPE_CHECKING:
     from tailormix import Method

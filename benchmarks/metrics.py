@@ -10,7 +10,7 @@ from netcal.metrics import ECE
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 from benchmarks.record import Record, record
-from benchmarks.timing import race
+from tailormix.benching.timing import race
 from tailormix.metrics import summary
 from tailormix.posthoc import TemperatureScaling
 

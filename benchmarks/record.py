@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchmarks.timing import Timing
+    from tailormix.benching.timing import Timing
 
 Record = dict[str, Any]
 

@@ -6,8 +6,8 @@ import torch
 from scipy import special, stats
 
 from benchmarks.record import Record, record
-from benchmarks.timing import keep_freed_memory, race
 from tailormix import similarity_kernel, warp
+from tailormix.benching.timing import keep_freed_memory, race
 from tailormix.draws import Draws
 from tailormix.warping import inverse_beta
 

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from tailormix.commands.bench import bench
 from tailormix.commands.data import app as data_app
 from tailormix.commands.evaluate import evaluate
 from tailormix.commands.report import report
 from tailormix.commands.reproduce import reproduce
 from tailormix.commands.results import results
 from tailormix.commands.train import train
+from tailormix.commands.tune import tune
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=True, help="Train models whose confidence can be trusted."
@@ -20,6 +22,8 @@ app = typer.Typer(
 
 app.add_typer(data_app, name="data")
 app.command()(train)
+app.command()(tune)
+app.command()(bench)
 app.command()(evaluate)
 app.command()(reproduce)
 app.command()(results)

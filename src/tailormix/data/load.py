@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from .access.record import DataSplits
 
 
-def load(name: str, *, seed: int = 0, root: str | Path | None = None, **options: object) -> DataSplits:
+def load(
+    name: str, *, seed: int = 0, root: str | Path | None = None, fold: str | None = None, **options: object
+) -> DataSplits:
     """Load data set ``name`` as seeded, disjoint splits.
 
     ``root`` is the folder of all data sets (default: ``TAILORMIX_DATA``, else the user's cache). The options
-    are those of the data set's own ``load``.
+    are those of the data set's own ``load``. ``fold``, like ``1/10``, cuts train and validation anew for
+    choosing hyper-parameters, and leaves the test split empty (:func:`.access.folds.fold_splits`).
 
     >>> splits = load("digits", seed=0)
     >>> len(splits.train), len(splits.validation), len(splits.test), splits.input_shape
@@ -46,4 +49,9 @@ def load(name: str, *, seed: int = 0, root: str | Path | None = None, **options:
         options["seed"] = seed
     if "root" in parameters:
         options["root"] = data_root(root)
-    return read(**options)
+    splits = read(**options)
+    if fold is None:
+        return splits
+    from .access.folds import fold_splits
+
+    return fold_splits(splits, fold, seed)

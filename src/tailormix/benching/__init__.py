@@ -1,0 +1,1 @@
+"""What a training step costs: time, passes and memory of every method, on this machine."""

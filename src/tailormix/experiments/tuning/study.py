@@ -1,0 +1,166 @@
+"""The search itself, on optuna: any number of processes, on any machines, may work on the same study."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from tailormix.experiments.running import run_experiment, run_name
+from tailormix.training.folder import RunError
+from tailormix.training.reporting import silent
+
+from .objective import averaged, fold_metrics, is_larger_better, score
+from .space import grid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import optuna
+
+    from tailormix.training.reporting import Reporter
+
+    from .search import Search
+
+#: seconds between signs of life of a trial, and how long a silent one counts as alive
+HEARTBEAT, GRACE = 10, 60
+FAILURES = (RunError, ValueError, TypeError, OSError, RuntimeError)
+PRUNERS = ("median", "hyperband", "none")
+TRIALS = 40
+
+
+class StorageError(RuntimeError):
+    """The database of a study cannot be used."""
+
+
+def default_trials(search: Search) -> int:
+    """The size of the grid; where a range makes it endless, 40."""
+    return len(grid(search.space)) or TRIALS
+
+
+def open_study(
+    search: Search, url: str, *, trials: int, pruner: str = "median", worker: int = 0
+) -> optuna.Study:
+    """Create the study, or take up the one of the same search in that database."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # trials are reported in our own words
+    study = optuna.create_study(
+        study_name=search.study,
+        storage=_storage(url),
+        direction="maximize" if is_larger_better(search.objective) else "minimize",
+        pruner=_pruner(pruner, len(search.folds)),
+        load_if_exists=True,
+    )
+    seen = len(study.get_trials(deepcopy=False))
+    # a sampler's draws start afresh in every process: each needs a seed of its own
+    study.sampler = optuna.samplers.TPESampler(
+        seed=search.experiment({}).training.seed + seen + 1000 * worker
+    )
+    _enqueue(study, search, trials)
+    return study
+
+
+def _storage(url: str) -> optuna.storages.RDBStorage:
+    import optuna
+    from sqlalchemy.exc import SQLAlchemyError
+
+    patience = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        try:
+            return optuna.storages.RDBStorage(
+                url,
+                engine_kwargs=patience,
+                heartbeat_interval=HEARTBEAT,
+                grace_period=GRACE,
+                heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(),
+            )
+        except (SQLAlchemyError, optuna.exceptions.OptunaError, ImportError, ValueError) as error:
+            raise StorageError(f"cannot open the storage {url!r}: {str(error).splitlines()[0]}") from error
+
+
+def _pruner(name: str, splits: int) -> optuna.pruners.BasePruner:
+    import optuna
+
+    if name == "none":
+        return optuna.pruners.NopPruner()
+    if name == "hyperband":
+        return optuna.pruners.HyperbandPruner(min_resource=1, max_resource=splits, reduction_factor=2)
+    return optuna.pruners.MedianPruner(n_startup_trials=4)
+
+
+def _enqueue(study: optuna.Study, search: Search, trials: int) -> None:
+    """The whole grid where there is room for it; else the experiment's own values first."""
+    points = grid(search.space)
+    if not points or len(points) > trials:
+        own = search.own_values()
+        points = [] if own is None else [own]
+    for point in points:
+        study.enqueue_trial(point, skip_if_exists=True)
+
+
+def settled(study: optuna.Study) -> int:
+    """Trials that ended or are under way; those that were stopped or whose process died do not count."""
+    from optuna.trial import TrialState
+
+    ended = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
+    found = study.get_trials(deepcopy=False)
+    return sum(trial.state in ended or "error" in trial.user_attrs for trial in found)
+
+
+def work(
+    study: optuna.Study,
+    search: Search,
+    runs: Path,
+    *,
+    trials: int,
+    tell: Callable[[optuna.trial.FrozenTrial], None],
+    report: Reporter = silent,
+) -> None:
+    """Carry out trials until the study has ``trials`` of them; Ctrl-C puts the one under way back."""
+    from optuna.storages import fail_stale_trials
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # optuna's, about features that it calls experimental
+        fail_stale_trials(study)
+    while settled(study) < trials:
+        study.optimize(
+            lambda trial: carry_out(trial, search, runs, report),
+            n_trials=1,
+            catch=FAILURES,
+            callbacks=[lambda _, trial: tell(trial)],
+        )
+
+
+def carry_out(trial: optuna.Trial, search: Search, runs: Path, report: Reporter) -> float:
+    """One setting on all folds, given up early where it lags behind the median of the others."""
+    values = {each.key: each.suggest(trial) for each in search.space}
+    try:
+        return _over_folds(trial, search, values, runs, report)
+    except KeyboardInterrupt:
+        trial.study.enqueue_trial(values)
+        raise
+    except FAILURES as error:
+        trial.set_user_attr("error", str(error) or type(error).__name__)
+        raise
+
+
+def _over_folds(
+    trial: optuna.Trial, search: Search, values: dict[str, Any], runs: Path, report: Reporter
+) -> float:
+    import optuna
+
+    found: list[dict[str, float]] = []
+    scores: list[float] = []
+    for fold in search.folds:
+        record = search.experiment(values, fold)
+        path = runs / run_name(record) / f"seed-{record.training.seed}"
+        found.append(fold_metrics(run_experiment(record, path, report=report), path))
+        scores.append(score(search.objective, found[-1]))
+        trial.set_user_attr("metrics", averaged(found))
+        trial.set_user_attr("scores", scores)
+        trial.report(sum(scores) / len(scores), len(scores))
+        if len(scores) < len(search.folds) and trial.should_prune():
+            raise optuna.TrialPruned
+    return sum(scores) / len(scores)

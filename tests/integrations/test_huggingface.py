@@ -1,0 +1,396 @@
+"""Tiny models of transformers, made from their configurations, in real runs of the Trainer on the CPU."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+import transformers
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import Trainer, TrainingArguments
+
+from integrations.cases import CLASSIFIERS, ready
+from nets import plan, seeded
+from tailormix import ERM, CutMix, ManifoldMixup, Mixup, RegMixup, SKMixup, build_method, embed
+from tailormix.dictionary_model import DictionaryModel, token_tensor
+from tailormix.huggingface import MixupTrainer
+from tailormix.losses import build
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS, CLASSES, LENGTH = 12, 3, 6
+SMALL = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+STILL = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+def bert(labels: int = CLASSES, seed: int = 0, **more: Any) -> Any:
+    config = transformers.BertConfig(vocab_size=30, num_labels=labels, **SMALL, **{**STILL, **more})
+    torch.manual_seed(seed)
+    return transformers.BertForSequenceClassification(config)
+
+
+def vit(labels: int = CLASSES, **more: Any) -> Any:
+    config = transformers.ViTConfig(
+        image_size=8, patch_size=4, num_channels=1, num_labels=labels, **SMALL, **{**STILL, **more}
+    )
+    torch.manual_seed(0)
+    return transformers.ViTForImageClassification(config)
+
+
+def sentences(targets: Any = None) -> list[dict[str, Any]]:
+    """Sentences of 3 to 6 tokens, padded on the right."""
+    tokens = torch.randint(1, 30, (ROWS, LENGTH), generator=seeded())
+    lengths = 3 + torch.arange(ROWS) % 4
+    mask = (torch.arange(LENGTH) < lengths[:, None]).long()
+    labels = torch.arange(ROWS) % CLASSES if targets is None else targets
+    rows = zip(tokens * mask, mask, labels, strict=True)
+    return [{"input_ids": ids, "attention_mask": shown, "labels": label} for ids, shown, label in rows]
+
+
+def pictures() -> list[dict[str, Any]]:
+    x = torch.rand(ROWS, 1, 8, 8, generator=seeded())
+    return [{"pixel_values": row, "labels": number % CLASSES} for number, row in enumerate(x)]
+
+
+def collated(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
+    return transformers.default_data_collator(rows)
+
+
+def arguments(folder: Path, **more: Any) -> TrainingArguments:
+    settings: dict[str, Any] = {
+        "per_device_train_batch_size": 4,
+        "num_train_epochs": 1,
+        "learning_rate": 1e-2,
+        "use_cpu": True,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "save_strategy": "no",
+        "dataloader_pin_memory": False,
+    }
+    return TrainingArguments(str(folder), **{**settings, **more})
+
+
+def trainer(folder: Path, method: Any, model: Any = None, data: Any = None, **more: Any) -> MixupTrainer:
+    criterion = {"criterion": more.pop("criterion")} if "criterion" in more else {}
+    rows = sentences() if data is None else data
+    return MixupTrainer(
+        model=bert() if model is None else model,
+        args=arguments(folder, **more),
+        train_dataset=rows,
+        eval_dataset=rows,
+        method=method,
+        **criterion,
+    )
+
+
+def assert_same(one: nn.Module, other: nn.Module, **tolerance: float) -> None:
+    weights = other.state_dict()
+    for key, value in one.state_dict().items():
+        torch.testing.assert_close(value, weights[key], **tolerance)
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if "cutmix" not in name])
+def test_every_method_trains_text(name: str, tmp_path: Path) -> None:
+    layers = {"layers": ("bert.encoder.layer.0",)} if name in LAYERED else {}
+    run = trainer(tmp_path, ready(name, CLASSES, **layers), max_steps=2)
+    result = run.train()
+    assert 0 < result.training_loss < 10
+    assert_moved(run.model, bert(), "bert.embeddings.word_embeddings.weight", "classifier.weight")
+
+
+LAYERED = ("manifold-mixup", "sk-manifold-mixup", "mit-a")
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_method_trains_images(name: str, tmp_path: Path) -> None:
+    layers = {"layers": ("vit.layers.0",)} if name in LAYERED else {}
+    run = trainer(tmp_path, ready(name, CLASSES, **layers), vit(), pictures(), max_steps=2)
+    result = run.train()
+    assert 0 < result.training_loss < 10
+    assert_moved(run.model, vit(), "classifier.weight")
+
+
+def assert_moved(model: nn.Module, fresh: nn.Module, *names: str) -> None:
+    for name in names:
+        moved, start = model.state_dict()[name], fresh.state_dict()[name]
+        assert moved.isfinite().all()
+        assert not torch.equal(moved, start), name
+
+
+KINDS: dict[str, Any] = {"text": (bert, sentences), "images": (vit, pictures)}
+
+
+@pytest.mark.parametrize("settings", [{}, {"label_smoothing_factor": 0.2}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_mixing_it_is_the_trainer_of_transformers(
+    kind: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    model, data = KINDS[kind]
+    mine = trainer(tmp_path, ERM(), model(), data(), **settings)
+    theirs = Trainer(model(), arguments(tmp_path, **settings), train_dataset=data())
+    mine.train()
+    theirs.train()
+    assert_same(mine.model, theirs.model, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_accumulated_batches_are_one_large_batch(kind: str, tmp_path: Path) -> None:
+    """Batches of 4, 4 and 2 rows make the step of one batch of 10 in transformers' own trainer."""
+    model, data = KINDS[kind]
+    parts = {"gradient_accumulation_steps": 3, "num_train_epochs": 3}
+    mine = trainer(tmp_path, ERM(), model(), data()[:10], **parts)
+    whole = arguments(tmp_path, per_device_train_batch_size=10, num_train_epochs=3)
+    theirs = Trainer(model(), whole, train_dataset=data()[:10])
+    mine.train()
+    theirs.train()
+    assert mine.state.global_step == theirs.state.global_step == 3
+    assert_same(mine.model, theirs.model, rtol=1e-3, atol=1e-5)
+
+
+def test_accumulated_batches_weigh_by_their_rows(tmp_path: Path) -> None:
+    """The loss of 4 rows counts 4 / 6 where 6 are accumulated."""
+    run = trainer(tmp_path, ERM())
+    batch = collated(sentences()[:4])
+    run.model.train()
+    whole = run.compute_loss(run.model, dict(batch))
+    part = run.compute_loss(run.model, dict(batch), num_items_in_batch=torch.tensor(6))
+    torch.testing.assert_close(part, whole * 4 / 6)
+
+
+def test_the_view_of_clean_sentences_is_the_model() -> None:
+    model, batch = bert().eval(), collated(sentences())
+    batch.pop("labels")
+    view = DictionaryModel(model, batch, "input_ids")
+    x = token_tensor(model, batch)
+    assert x.shape == (ROWS, LENGTH, SMALL["hidden_size"] + 1)
+    torch.testing.assert_close(view(x), model(**batch).logits)
+    torch.testing.assert_close(view(torch.cat((x, x))), model(**batch).logits.repeat(2, 1))
+
+
+def test_mixed_sentences_see_the_union_of_their_masks() -> None:
+    """Rows 0 and 1 have 3 and 4 tokens; mixed with each other both have 4, with λ = 1 they keep theirs."""
+    model, batch = bert(), collated(sentences()[:2])
+    batch.pop("labels")
+    seen: list[Tensor] = []
+    model.register_forward_pre_hook(
+        lambda _, __, named: seen.append(named["attention_mask"]), with_kwargs=True
+    )
+    view, x = DictionaryModel(model, batch, "input_ids"), token_tensor(model, batch)
+    for lam in ([0.3, 0.999], [1.0, 0.5], [1.0, 1.0], [0.0, 1.0]):
+        view(plan([1, 0], lam).blend(x))
+    assert [mask.sum(1).tolist() for mask in seen] == [[4, 4], [3, 4], [3, 4], [4, 4]]
+
+
+@pytest.mark.parametrize("layer", [(), ("bert.encoder.layer.0",)])
+def test_mixing_anywhere_sees_the_union_of_the_masks(layer: tuple[str, ...]) -> None:
+    """Manifold Mixup at the embeddings or at a hidden layer: rows of 3 and 6 tokens both see 6."""
+    model, rows = bert(), sentences()
+    batch = collated([rows[0], rows[3]])
+    labels = batch.pop("labels")
+    seen: list[Tensor] = []
+    model.register_forward_pre_hook(
+        lambda _, __, named: seen.append(named["attention_mask"]), with_kwargs=True
+    )
+    method = ManifoldMixup(layers=layer, inputs=not layer)
+    view = DictionaryModel(model, batch, "input_ids")
+    method.loss(view, token_tensor(model, batch), labels, plan=plan([1, 0], 0.5)).backward()
+    assert [mask.sum(1).tolist() for mask in seen] == [[6, 6]]
+
+
+def test_padding_does_not_change_mixed_sentences() -> None:
+    """The same sentences in a longer batch give the same loss."""
+    model, rows = bert(), sentences()
+    short = collated([rows[0], rows[1]])
+    labels = short.pop("labels")
+    losses = []
+    for length in (4, LENGTH):
+        batch = {key: value[:, :length] for key, value in short.items()}
+        view = DictionaryModel(model, batch, "input_ids")
+        losses.append(Mixup().loss(view, token_tensor(model, batch), labels, plan=plan([1, 0], [0.3, 0.8])))
+    torch.testing.assert_close(losses[0], losses[1])
+
+
+def test_the_loss_by_hand() -> None:
+    """Mixup of two sentences: cross-entropy of the model on mixed embeddings, with shares 0.25 and 0.75."""
+    model, batch = bert(), collated(sentences()[:2])
+    labels = batch.pop("labels")
+    view = DictionaryModel(model, batch, "input_ids")
+    loss = Mixup().loss(view, token_tensor(model, batch), labels, plan=plan([1, 0], 0.25))
+    words = model.get_input_embeddings()(batch["input_ids"]) * batch["attention_mask"][..., None]
+    logits = model(
+        inputs_embeds=0.25 * words + 0.75 * words.flip(0), attention_mask=batch["attention_mask"][[1, 1]]
+    ).logits
+    targets = torch.tensor([[0.25, 0.75, 0.0], [0.75, 0.25, 0.0]])
+    torch.testing.assert_close(loss, functional.cross_entropy(logits, targets))
+
+
+def test_distances_are_between_the_inputs_of_the_classifier() -> None:
+    """Of BERT that is the pooled output; layers keep the names they have in the model."""
+    model, batch = bert().eval(), collated(sentences())
+    batch.pop("labels")
+    pooled = model.bert(**batch).pooler_output.detach()
+    view, x = DictionaryModel(model, batch, "input_ids"), token_tensor(model, batch)
+    torch.testing.assert_close(embed(view, x), pooled)
+    torch.testing.assert_close(embed(view, x, "classifier"), pooled)
+
+
+def test_distances_do_not_see_the_mask() -> None:
+    """Two empty rows whose masks differ everywhere are as good as equal."""
+    model = bert()
+    model.get_input_embeddings().weight.data.zero_()
+    batch = {"input_ids": torch.zeros(2, 4).long(), "attention_mask": torch.tensor([[1] * 4, [0] * 4])}
+    first, second = token_tensor(model, batch).detach()
+    assert 0 < float((first - second).norm()) < 0.01
+
+
+def test_evaluation_and_prediction_are_left_alone(tmp_path: Path) -> None:
+    run = trainer(tmp_path, RegMixup())
+    plain = Trainer(bert(), arguments(tmp_path), eval_dataset=sentences())
+    assert run.evaluate()["eval_loss"] == pytest.approx(plain.evaluate()["eval_loss"], rel=1e-6)
+    mine, theirs = run.predict(sentences()), plain.predict(sentences())
+    assert mine.predictions.shape == (ROWS, CLASSES)
+    assert (mine.predictions == theirs.predictions).all()
+
+
+def test_what_is_saved_is_the_plain_model(tmp_path: Path) -> None:
+    run = trainer(tmp_path, SKMixup())
+    run.train()
+    run.save_model(str(tmp_path / "saved"))
+    loaded, report = transformers.AutoModelForSequenceClassification.from_pretrained(
+        tmp_path / "saved", output_loading_info=True
+    )
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+    assert set(run.model.state_dict()) == set(bert().state_dict())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in run.model.modules())
+    assert_same(loaded, run.model, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["sk-mixup", "rankmixup"])
+def test_resuming_ends_in_the_same_weights(name: str, tmp_path: Path) -> None:
+    """Dropout is on: transformers restores the generator that it and mixing draw from."""
+    dropout, saving = {"hidden_dropout_prob": 0.1}, {"save_strategy": "steps", "save_steps": 3}
+    whole = trainer(tmp_path, build_method(name), bert(**dropout), num_train_epochs=2, **saving)
+    whole.train()
+    resumed = trainer(tmp_path, build_method(name), bert(seed=1, **dropout), num_train_epochs=2, **saving)
+    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
+    assert whole.state.global_step == resumed.state.global_step == 6
+    assert_same(whole.model, resumed.model, rtol=0, atol=0)
+
+
+def test_real_labels_mean_regression(tmp_path: Path) -> None:
+    """For one output, and in the shape that the collator gives; C-Mixup takes real targets alone."""
+    data = sentences(torch.linspace(-1, 1, ROWS))
+    for method in (SKMixup(), build_method("c-mixup", partners="batch")):
+        run = trainer(tmp_path, method, bert(1), data)
+        assert 0 < run.train().training_loss < 5
+        assert_moved(run.model, bert(1), "classifier.weight")
+
+
+def test_one_output_without_mixing_is_regression_as_in_transformers(tmp_path: Path) -> None:
+    run, batch = trainer(tmp_path, ERM(), bert(1)), collated(sentences(torch.linspace(-1, 1, ROWS)))
+    run.model.train()
+    torch.testing.assert_close(run.compute_loss(run.model, dict(batch)), run.model(**batch).loss)
+
+
+def test_rows_of_labels_mean_several_at_once(tmp_path: Path) -> None:
+    labels = torch.rand(ROWS, CLASSES, generator=seeded()).round()
+    model = bert(problem_type="multi_label_classification")
+    run, batch = trainer(tmp_path, ERM(), model, sentences(labels)), collated(sentences(labels))
+    model.train()
+    torch.testing.assert_close(run.compute_loss(model, dict(batch)), model(**batch).loss)
+    mixing = trainer(tmp_path, SKMixup(), bert(problem_type="multi_label_classification"), sentences(labels))
+    assert 0 < mixing.train().training_loss < 5
+
+
+def test_a_criterion_takes_the_place_of_cross_entropy(tmp_path: Path) -> None:
+    run = trainer(tmp_path, ERM(), criterion=build("focal", gamma=0.0))
+    batch = collated(sentences())
+    run.model.train()
+    torch.testing.assert_close(run.compute_loss(run.model, dict(batch)), run.model(**batch).loss)
+    run.criterion = build("focal", gamma=3.0)
+    assert run.compute_loss(run.model, dict(batch)) < run.model(**batch).loss
+
+
+def gpt(**more: Any) -> Any:
+    config = transformers.GPT2Config(
+        vocab_size=30,
+        n_embd=8,
+        n_layer=1,
+        n_head=2,
+        n_positions=16,
+        num_labels=CLASSES,
+        pad_token_id=0,
+        **more,
+    )
+    torch.manual_seed(0)
+    return transformers.GPT2ForSequenceClassification(config)
+
+
+def flipped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value.flip(0) if value.dim() else value for key, value in row.items()} for row in rows]
+
+
+def test_models_that_look_for_padding_in_the_tokens_are_refused(tmp_path: Path) -> None:
+    """GPT-2 pools the last token, which it cannot find among embeddings: padding must be on the left."""
+    with pytest.raises(ValueError, match="answers differently to inputs_embeds than to input_ids"):
+        trainer(tmp_path, Mixup(), gpt()).train()
+    run = trainer(tmp_path, SKMixup(), gpt(), flipped(sentences()))
+    assert 0 < run.train().training_loss < 10
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": CutMix()}, "cannot mix text"),
+        ({"method": build_method("sk-cutmix")}, "cannot mix text"),
+        ({"method": build_method("c-mixup")}, "use partners='batch'"),
+        ({"method": Mixup(num_classes=7)}, "the model returns 3 logits, but num_classes is 7"),
+        (
+            {"method": Mixup(), "criterion": build("ls"), "label_smoothing_factor": 0.1},
+            "label_smoothing_factor must be 0 with a criterion, got 0.1",
+        ),
+        ({"method": ERM(), "criterion": build("crl", size=ROWS)}, "CRL keeps a history"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_training(
+    settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        trainer(tmp_path, **settings)
+
+
+def test_names_are_no_methods(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"build_method\('mixup'\)"):
+        trainer(tmp_path, "mixup")
+    with pytest.raises(ValueError, match="pass the loss as criterion="):
+        MixupTrainer(bert(), arguments(tmp_path), method=Mixup(), compute_loss_func=lambda *_: None)
+
+
+def test_bad_batches(tmp_path: Path) -> None:
+    run, batch = trainer(tmp_path, Mixup()), collated(sentences())
+    run.model.train()
+    with pytest.raises(ValueError, match="attention_mask must have the shape of input_ids"):
+        run.compute_loss(run.model, {**batch, "attention_mask": batch["attention_mask"][:, None]})
+    with pytest.raises(ValueError, match=r"class indices must have shape \(n,\)"):
+        run.compute_loss(run.model, {**batch, "labels": batch["input_ids"]})
+    with pytest.raises(ValueError, match="return_outputs must be False"):
+        run.compute_loss(run.model, batch, return_outputs=True)
+    with pytest.raises(ValueError, match="labels are needed"):
+        run.compute_loss(run.model, {"input_ids": batch["input_ids"]})
+    seen, rows = trainer(tmp_path, Mixup(), vit(), pictures()), collated(pictures())
+    seen.model.train()
+    with pytest.raises(ValueError, match="pixel_values with an attention_mask cannot be mixed"):
+        seen.compute_loss(seen.model, {**rows, "attention_mask": torch.ones(ROWS, 4)})
+
+
+def test_without_transformers_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    monkeypatch.delitem(sys.modules, "tailormix.huggingface")
+    with pytest.raises(ImportError, match=r'pip install "tailormix\[huggingface\]"'):
+        importlib.import_module("tailormix.huggingface")

@@ -1,0 +1,289 @@
+"""The callback and the loss of a step, in real fits of Lightning's Trainer on the CPU."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, Dataset
+
+from integrations.cases import ONLY_NUMBERS, ready
+from nets import Staged
+from tailormix import Mixup, RegMixup, SKMixup, build_method, embed
+from tailormix.integration import generator_at
+from tailormix.lightning import MixupCallback, mixup_loss
+from tailormix.losses import build
+from tailormix.methods import METHODS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*does not have many workers"),
+    pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning"),  # Lightning's own use of torch
+]
+ROWS, CLASSES = 20, 3
+logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+CPU = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+
+
+class Pictures(Dataset[Any]):
+    """Made-up pictures, each with its class and its number."""
+
+    def __init__(self, form: type = list) -> None:
+        draw = torch.Generator().manual_seed(0)
+        self.x = torch.rand(ROWS, 1, 4, 4, generator=draw)
+        self.y = torch.randint(CLASSES, (ROWS,), generator=draw)
+        self.form = form
+
+    def __len__(self) -> int:
+        return ROWS
+
+    def __getitem__(self, index: int) -> Any:
+        x, y = self.x[index], self.y[index]
+        return {"image": x, "label": y} if self.form is dict else (x, y, index)
+
+
+class Net(LightningModule):
+    """A module as people have it; keeps every batch that it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.net = Staged(16, CLASSES)
+        self.seen: dict[str, list[Any]] = {"train": [], "val": []}
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.net(x)
+
+    def loss(self, kind: str, batch: Any) -> Tensor:
+        self.seen[kind].append(batch)
+        x, y = batch.values() if isinstance(batch, dict) else batch[:2]
+        return functional.cross_entropy(self(x), y)
+
+    def training_step(self, batch: Any, _: int) -> Tensor:
+        return self.loss("train", batch)
+
+    def validation_step(self, batch: Any, _: int) -> None:
+        self.loss("val", batch)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.9)
+
+
+class Stepping(Net):
+    """A module whose training step is ``mixup_loss``."""
+
+    def __init__(self, method: Any, criterion: Any = None, keep: bool = True, **more: Any) -> None:
+        super().__init__()
+        self.method, self.more = method, more
+        self.held = (criterion,)
+        if keep:
+            self.criterion = criterion
+
+    def training_step(self, batch: Any, _: int) -> Tensor:
+        return mixup_loss(self, batch, self.method, self.held[0], model=self.net, **self.more)
+
+
+def loader(form: type = list, **options: Any) -> DataLoader[Any]:
+    return DataLoader(Pictures(form), batch_size=8, **options)
+
+
+def fit(
+    module: LightningModule, *callbacks: Any, epochs: int = 1, ckpt: Path | None = None, **more: Any
+) -> Trainer:
+    form, collate = more.pop("form", list), more.pop("collate_fn", None)
+    options = {"max_epochs": epochs, "enable_checkpointing": False, **CPU, **more}
+    trainer = Trainer(callbacks=list(callbacks), **options)
+    trainer.fit(module, loader(form, collate_fn=collate), loader(form), ckpt_path=ckpt)
+    return trainer
+
+
+@pytest.mark.parametrize("model", [None, "net"])
+def test_the_callback_mixes_training_batches_by_embeddings(model: str | None) -> None:
+    """The first batch is what the method makes of it with the embeddings of the fresh model, by hand."""
+    module, method = Net(), SKMixup(num_classes=CLASSES)
+    data, fresh = Pictures(), Net()
+    x, y = method(data.x[:8], data.y[:8], embed(fresh.net, data.x[:8]), generator=generator_at(5, 0, 0, 0))
+    fit(module, MixupCallback(method, model=model, seed=5))
+    first = module.seen["train"][0]
+    torch.testing.assert_close(first[0], x, rtol=0, atol=0)
+    torch.testing.assert_close(first[1], y, rtol=0, atol=0)
+    assert torch.equal(first[2], torch.arange(8))
+    assert [len(batch[0]) for batch in module.seen["train"]] == [8, 8, 4]
+
+
+def test_validation_is_left_alone() -> None:
+    module, data = Net(), Pictures()
+    fit(module, MixupCallback(Mixup(num_classes=CLASSES)), epochs=2)
+    batches = module.seen["val"][-3:]
+    assert len(module.seen["val"]) == 2 + 2 * 3  # the sanity check, too
+    assert torch.equal(torch.cat([batch[0] for batch in batches]), data.x)
+    assert torch.equal(torch.cat([batch[1] for batch in batches]), data.y)
+
+
+def test_dictionaries_are_mixed_by_their_keys() -> None:
+    module = Net()
+    fit(module, MixupCallback(Mixup(num_classes=CLASSES), keys=("image", "label")), form=dict)
+    assert [set(batch) for batch in module.seen["train"]] == [{"image", "label"}] * 3
+    assert [batch["label"].shape for batch in module.seen["train"]] == [(8, 3), (8, 3), (4, 3)]
+    assert all(batch["label"].dim() == 1 for batch in module.seen["val"])
+
+
+def test_the_model_keeps_its_mode_and_statistics() -> None:
+    """The extra pass is no training step: BatchNorm has counted one pass a batch."""
+    module = Net()
+    module.net = nn.Sequential(nn.Flatten(), nn.Linear(16, 5), nn.BatchNorm1d(5), nn.Linear(5, CLASSES))
+    fit(module, MixupCallback(SKMixup(num_classes=CLASSES)), epochs=2)
+    assert int(module.net[2].num_batches_tracked) == 2 * 3
+
+
+def test_every_batch_of_every_epoch_draws_anew_and_repeatably() -> None:
+    def soft(seed: int | None) -> list[Tensor]:
+        module = Net()
+        fit(module, MixupCallback(Mixup(num_classes=CLASSES), seed=seed), epochs=2)
+        return [batch[0] for batch in module.seen["train"]]
+
+    first, again, other = soft(1), soft(1), soft(2)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(first[:3], first[3:], strict=True))
+
+
+def test_the_seed_of_seed_everything_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    def first_batch(seed: int | None) -> Tensor:
+        module = Net()
+        fit(module, MixupCallback(Mixup(num_classes=CLASSES), seed=seed))
+        return module.seen["train"][0][0]
+
+    monkeypatch.delenv("PL_GLOBAL_SEED", raising=False)
+    assert torch.equal(first_batch(None), first_batch(0))
+    monkeypatch.setenv("PL_GLOBAL_SEED", "17")
+    assert torch.equal(first_batch(None), first_batch(17))
+
+
+class Numbers(Pictures):
+    """The same pictures with a real number each."""
+
+    def __getitem__(self, index: int) -> Any:
+        return self.x[index], self.x[index].mean().view(1)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_trains_as_in_a_plain_loop(name: str) -> None:
+    """C-Mixup is for real targets, the rest for classes."""
+    real = name == ONLY_NUMBERS
+    method = build_method(name, partners="batch") if real else ready(name, CLASSES)
+    data, module, plain = (Numbers() if real else Pictures()), Stepping(method), Stepping(method)
+    if real:
+        module.net, plain.net = (torch.manual_seed(1) and Staged(16, 1) for _ in range(2))
+    trainer = Trainer(max_epochs=1, enable_checkpointing=False, limit_val_batches=0, **CPU)
+    trainer.fit(module, DataLoader(data, batch_size=8), DataLoader(data))
+    optimiser = plain.configure_optimizers()
+    for step, (x, y, *_) in enumerate(DataLoader(data, batch_size=8)):
+        optimiser.zero_grad()
+        method.loss(plain.net, x, y, generator=generator_at(0, 0, step, 0)).backward()
+        optimiser.step()
+    for key, value in plain.net.state_dict().items():
+        torch.testing.assert_close(module.net.state_dict()[key], value, rtol=0, atol=0)
+
+
+def final_weights(
+    make: Any, folder: Path, *, stop: int | None, epochs: int = 4
+) -> tuple[dict[str, Tensor], Any]:
+    """Weights after a fit, in one go or stopped after some epochs and resumed in a fresh module."""
+    module, callbacks = make()
+    if stop is None:
+        fit(module, *callbacks, epochs=epochs)
+        return module.state_dict(), module
+    trainer = fit(module, *callbacks, epochs=stop)
+    trainer.save_checkpoint(folder / "stopped.ckpt")
+    module, callbacks = make()
+    fit(module, *callbacks, epochs=epochs, ckpt=folder / "stopped.ckpt")
+    return module.state_dict(), module
+
+
+RUNS: dict[str, Any] = {
+    "callback": lambda: (Net(), [MixupCallback(SKMixup(num_classes=CLASSES))]),
+    "loss": lambda: (Stepping(RegMixup()), []),
+    "hidden": lambda: (Stepping(build_method("sk-manifold-mixup")), []),
+    "history": lambda: (Stepping(build_method("rankmixup"), build("crl", size=ROWS), ids=2), []),
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_resuming_ends_in_the_same_weights(run: str, tmp_path: Path) -> None:
+    whole, _ = final_weights(RUNS[run], tmp_path, stop=None)
+    resumed, _ = final_weights(RUNS[run], tmp_path, stop=2)
+    other, _ = final_weights(RUNS[run], tmp_path, stop=None, epochs=3)
+    assert all(torch.equal(whole[key], resumed[key]) for key in whole)
+    assert not torch.equal(whole["net.head.weight"], other["net.head.weight"])
+
+
+def test_the_history_counts_epochs_and_is_in_the_checkpoint(tmp_path: Path) -> None:
+    """Three epochs over, the fourth under way: what CRL's ``epochs`` is while the fourth is trained."""
+    state, module = final_weights(RUNS["history"], tmp_path, stop=2)
+    saved = torch.load(tmp_path / "stopped.ckpt", weights_only=True)["state_dict"]
+    assert int(saved["criterion.epochs"]) == 1
+    assert int(state["criterion.epochs"]) == 3
+    assert 0 < int(module.criterion.counts.sum()) <= 4 * ROWS
+
+
+def test_the_loss_reads_tuples_and_dictionaries() -> None:
+    for form, collate, keys in ((list, as_tuple, (0, 1)), (dict, None, ("image", "label"))):
+        module = Stepping(SKMixup(), keys=keys)
+        fit(module, form=form, collate_fn=collate)
+        assert not torch.equal(module.net.head.weight, Net().net.head.weight)
+
+
+def as_tuple(samples: list[Any]) -> tuple[Any, ...]:
+    return tuple(torch.utils.data.default_collate(samples))
+
+
+def test_tuples_cannot_be_mixed_in_place() -> None:
+    with pytest.raises(TypeError, match=r"must be a list or a dictionary .* got tuple: let collate_fn"):
+        fit(Net(), MixupCallback(Mixup(num_classes=CLASSES)), collate_fn=as_tuple)
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(METHODS) if not build_method(name).batch_form])
+def test_methods_without_a_batch_form_are_refused(name: str) -> None:
+    with pytest.raises(TypeError, match=r"needs the model: use tailormix\.lightning.mixup_loss"):
+        MixupCallback(build_method(name, num_classes=CLASSES))
+
+
+def test_names_are_no_methods() -> None:
+    with pytest.raises(TypeError, match=r"got str: build it with build_method\('sk-mixup'\)"):
+        MixupCallback("sk-mixup")
+    with pytest.raises(TypeError, match=r"method must be a tailormix\.Method, got int"):
+        fit(Stepping(3))
+
+
+def test_missing_entries_are_named() -> None:
+    with pytest.raises(ValueError, match=r"got 'x'; it has \['image', 'label'\]"):
+        fit(Net(), MixupCallback(Mixup(num_classes=CLASSES), keys=("x", "y")), form=dict)
+    with pytest.raises(ValueError, match="got 7; it has 3 entries"):
+        fit(Stepping(Mixup(), ids=7))
+
+
+def test_class_indices_need_num_classes() -> None:
+    with pytest.raises(ValueError, match="num_classes is needed"):
+        fit(Net(), MixupCallback(Mixup()))
+
+
+def test_a_history_outside_the_module_is_refused() -> None:
+    with pytest.raises(ValueError, match="CRL keeps a history, which checkpoints hold only if"):
+        fit(Stepping(build_method("erm"), build("crl", size=ROWS), keep=False, ids=2))
+
+
+def test_without_lightning_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightning.pytorch", None)
+    monkeypatch.delitem(sys.modules, "tailormix.lightning")
+    with pytest.raises(ImportError, match=r'pip install "tailormix\[lightning\]"'):
+        importlib.import_module("tailormix.lightning")

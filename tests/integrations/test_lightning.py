@@ -34,6 +34,12 @@ logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 CPU = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
 
 
+@pytest.fixture(autouse=True)
+def no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has called ``seed_everything``."""
+    monkeypatch.delenv("PL_GLOBAL_SEED", raising=False)
+
+
 class Pictures(Dataset[Any]):
     """Made-up pictures, each with its class and its number."""
 
@@ -163,7 +169,6 @@ def test_the_seed_of_seed_everything_is_the_default(monkeypatch: pytest.MonkeyPa
         fit(module, MixupCallback(Mixup(num_classes=CLASSES), seed=seed))
         return module.seen["train"][0][0]
 
-    monkeypatch.delenv("PL_GLOBAL_SEED", raising=False)
     assert torch.equal(first_batch(None), first_batch(0))
     monkeypatch.setenv("PL_GLOBAL_SEED", "17")
     assert torch.equal(first_batch(None), first_batch(17))

@@ -122,6 +122,7 @@ def assert_moved(model: nn.Module, fresh: nn.Module, *names: str) -> None:
         assert not torch.equal(moved, start), name
 
 
+SGD = {"optim": "sgd", "learning_rate": 0.3, "max_grad_norm": 0.0}  # Adam would not notice a larger loss
 KINDS: dict[str, Any] = {"text": (bert, sentences), "images": (vit, pictures)}
 
 
@@ -131,6 +132,7 @@ def test_without_mixing_it_is_the_trainer_of_transformers(
     kind: str, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     model, data = KINDS[kind]
+    settings = {**SGD, **settings}
     mine = trainer(tmp_path, ERM(), model(), data(), **settings)
     theirs = Trainer(model(), arguments(tmp_path, **settings), train_dataset=data())
     mine.train()
@@ -142,9 +144,9 @@ def test_without_mixing_it_is_the_trainer_of_transformers(
 def test_accumulated_batches_are_one_large_batch(kind: str, tmp_path: Path) -> None:
     """Batches of 4, 4 and 2 rows make the step of one batch of 10 in transformers' own trainer."""
     model, data = KINDS[kind]
-    parts = {"gradient_accumulation_steps": 3, "num_train_epochs": 3}
+    parts = {"gradient_accumulation_steps": 3, "num_train_epochs": 3, **SGD}
     mine = trainer(tmp_path, ERM(), model(), data()[:10], **parts)
-    whole = arguments(tmp_path, per_device_train_batch_size=10, num_train_epochs=3)
+    whole = arguments(tmp_path, per_device_train_batch_size=10, num_train_epochs=3, **SGD)
     theirs = Trainer(model(), whole, train_dataset=data()[:10])
     mine.train()
     theirs.train()
@@ -315,6 +317,13 @@ def test_a_criterion_takes_the_place_of_cross_entropy(tmp_path: Path) -> None:
     torch.testing.assert_close(run.compute_loss(run.model, dict(batch)), run.model(**batch).loss)
     run.criterion = build("focal", gamma=3.0)
     assert run.compute_loss(run.model, dict(batch)) < run.model(**batch).loss
+
+
+def test_half_precision_trains(tmp_path: Path) -> None:
+    """Under autocast logits are rounded to bfloat16, which must not pass for a difference."""
+    run = trainer(tmp_path, SKMixup(), bf16=True)
+    assert 0 < run.train().training_loss < 10
+    assert run.model.classifier.weight.dtype == torch.float32
 
 
 def gpt(**more: Any) -> Any:

@@ -151,6 +151,15 @@ def test_the_model_keeps_its_mode_and_statistics() -> None:
     assert int(module.net[2].num_batches_tracked) == 2 * 3
 
 
+def test_embeddings_are_measured_in_the_precision_of_the_trainer() -> None:
+    """Passes of the network in bfloat16, the one that measures too; what is mixed stays as it came."""
+    module, seen = Net(), []
+    module.net.head.register_forward_hook(lambda _, __, logits: seen.append(logits.dtype))
+    fit(module, MixupCallback(SKMixup(num_classes=CLASSES)), precision="bf16-mixed", limit_val_batches=0)
+    assert seen == [torch.bfloat16] * 2 * 3
+    assert module.seen["train"][0][0].dtype == torch.float32
+
+
 def test_every_batch_of_every_epoch_draws_anew_and_repeatably() -> None:
     def soft(seed: int | None) -> list[Tensor]:
         module = Net()

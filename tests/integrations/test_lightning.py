@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
@@ -239,6 +239,26 @@ def test_resuming_ends_in_the_same_weights(run: str, tmp_path: Path) -> None:
     other, _ = final_weights(RUNS[run], tmp_path, stop=None, epochs=3)
     assert all(torch.equal(whole[key], resumed[key]) for key in whole)
     assert not torch.equal(whole["net.head.weight"], other["net.head.weight"])
+
+
+class Saving(Callback):
+    """Makes a checkpoint after every validation, as ModelCheckpoint does by default."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def on_validation_end(self, trainer: Trainer, _: LightningModule) -> None:
+        if not trainer.sanity_checking:
+            trainer.save_checkpoint(self.folder / f"{trainer.current_epoch}.ckpt")
+
+
+def test_checkpoints_made_at_validation_resume_alike(tmp_path: Path) -> None:
+    """Those are made before the epoch has ended: it is counted once, all the same."""
+    whole, _ = final_weights(RUNS["history"], tmp_path, stop=None)
+    fit(RUNS["history"]()[0], Saving(tmp_path), epochs=2)
+    module, _ = RUNS["history"]()
+    fit(module, epochs=4, ckpt=tmp_path / "1.ckpt")
+    assert all(torch.equal(value, whole[key]) for key, value in module.state_dict().items())
 
 
 def test_the_history_counts_epochs_and_is_in_the_checkpoint(tmp_path: Path) -> None:

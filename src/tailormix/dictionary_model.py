@@ -69,7 +69,9 @@ class DictionaryModel(nn.Module):
             named[MASK] = (self._mask(x[..., -1]) > 0).long()
         else:
             named[self._place] = x
-        return logits_of(self._model[0](**named))
+        # What wraps a model for several ranks is there for passes with gradient.
+        model = self._model[0] if torch.is_grad_enabled() else unwrap(self._model[0])
+        return logits_of(model(**named))
 
 
 def token_tensor(model: nn.Module, inputs: Mapping[str, Any]) -> Tensor:

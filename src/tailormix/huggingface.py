@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, final
 
+import torch
 from torch.nn import functional
 
 from tailormix.dictionary_model import MASK, TOKENS, DictionaryModel, check_same, token_tensor
 from tailormix.embeddings import unwrap
-from tailormix.integration import checked_method
+from tailormix.integration import all_ranks, checked_method, generator_at
 from tailormix.interpolation import CutBox
 from tailormix.losses import LabelSmoothing
 from tailormix.objectives.reduction import needs_ids
@@ -79,7 +80,14 @@ class MixupTrainer(Trainer):  # type: ignore[misc]
         labels: Tensor = inputs.pop(name)
         view, x = self._view(model, inputs)
         y = labels.flatten() if _outputs(model) == 1 else labels
-        loss = self.method.loss(view, x, y, self._criterion(y))
+        loss = self.method.loss(
+            view,
+            x,
+            y,
+            self._criterion(y),
+            group=all_ranks(self.accelerator.num_processes),
+            generator=self._generator(),
+        )
         return loss if num_items_in_batch is None else loss * self._share(labels, num_items_in_batch)
 
     def _view(self, model: nn.Module, inputs: dict[str, Any]) -> tuple[DictionaryModel, Tensor]:
@@ -92,9 +100,13 @@ class MixupTrainer(Trainer):  # type: ignore[misc]
             return view, inputs[place]
         x = token_tensor(model, inputs)
         if not self._compared:
-            check_same(model, inputs, DictionaryModel(unwrap(model), inputs, place), x)
+            check_same(model, inputs, view, x)
             self._compared = True
         return view, x
+
+    def _generator(self) -> torch.Generator:
+        """Other draws on each rank, where transformers seeds all alike, from the generator it restores."""
+        return generator_at(int(torch.randint(2**62, ())), self.args.process_index)
 
     def _criterion(self, y: Tensor) -> Criterion | None:
         config = self.model.config
@@ -115,7 +127,6 @@ class MixupTrainer(Trainer):  # type: ignore[misc]
 def binary_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """-t log σ(z) - (1 - t) log(1 - σ(z)), averaged over the labels of each sample, (n,).
 
-    >>> import torch
     >>> binary_cross_entropy(torch.zeros(1, 4), torch.ones(1, 4))
     tensor([0.6931])
     """

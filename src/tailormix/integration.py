@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch import Tensor, nn
+    from torch.distributed import ProcessGroup
 
 
 def checked_method(method: object) -> Method:
@@ -65,3 +66,9 @@ def generator_at(seed: int, *position: int) -> torch.Generator:
     True
     """
     return torch.Generator().manual_seed(derive(seed, Stream.STEP, *position))
+
+
+def all_ranks(count: int) -> ProcessGroup | None:
+    """All ranks, where ``count`` says that there are several: mean distances are taken over them."""
+    several = count > 1 and torch.distributed.is_initialized()
+    return torch.distributed.group.WORLD if several else None

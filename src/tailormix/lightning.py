@@ -10,10 +10,8 @@ import os
 from collections.abc import Hashable, MutableMapping, MutableSequence
 from typing import TYPE_CHECKING, Any, final
 
-import torch
-
 from tailormix.embeddings import embed
-from tailormix.integration import batch_method, checked_method, generator_at, once
+from tailormix.integration import all_ranks, batch_method, checked_method, generator_at, once
 
 try:
     from lightning.pytorch import Callback
@@ -25,7 +23,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from lightning.pytorch import LightningModule, Trainer
     from torch import Tensor, nn
-    from torch.distributed import ProcessGroup
 
     from tailormix.method import Method
     from tailormix.words import Criterion
@@ -83,7 +80,7 @@ class MixupCallback(Callback):  # type: ignore[misc]
         generator = generator_at(_seed(self.seed), trainer.current_epoch, batch_idx, trainer.global_rank)
         entries: Any = batch
         entries[self.keys[0]], entries[self.keys[1]] = self.method(
-            x, y, once(measure), group=_ranks(trainer), generator=generator
+            x, y, once(measure), group=all_ranks(trainer.world_size), generator=generator
         )
 
 
@@ -122,7 +119,7 @@ def mixup_loss(
         _entry(batch, keys[1]),
         criterion,
         ids=None if ids is None else _entry(batch, ids),
-        group=_ranks(trainer),
+        group=all_ranks(trainer.world_size),
         generator=generator_at(_seed(seed), trainer.current_epoch, step, trainer.global_rank),
     )
 
@@ -152,9 +149,3 @@ def _entry(batch: Any, key: Hashable) -> Tensor:
 def _seed(seed: int | None) -> int:
     """The seed as given, or as ``seed_everything`` left it."""
     return int(os.environ.get("PL_GLOBAL_SEED", "0")) if seed is None else seed
-
-
-def _ranks(trainer: Trainer) -> ProcessGroup | None:
-    """All ranks, where there are several: mean distances are taken over them."""
-    distributed = trainer.world_size > 1 and torch.distributed.is_initialized()
-    return torch.distributed.group.WORLD if distributed else None

@@ -131,7 +131,8 @@ def main(out: Path) -> None:
     found: dict[str, Any] = {"callback": lightning_weights(None, MixupCallback(watched)), "seen": SEEN}
     found |= {name: lightning_weights(build_method(name)) for name in ("sk-mixup", "rankmixup")}
     found["text, erm"] = text_weights(out, ERM())
-    found["text, sk-regmixup"] = text_weights(out, build_method("sk-regmixup"))
+    found |= {f"text, {name}": text_weights(out, build_method(name)) for name in ("sk-mixup", "sk-regmixup")}
+    found["text, watched"] = text_weights(out, watched)
     (out / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(found))
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

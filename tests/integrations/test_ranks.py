@@ -14,7 +14,7 @@ import pytest
 import transformers
 
 PROGRAM = str(Path(__file__).with_name("ranks.py"))
-RUNS = ("callback", "sk-mixup", "rankmixup", "text, erm", "text, sk-regmixup")
+RUNS = ("callback", "sk-mixup", "rankmixup", "text, erm", "text, sk-mixup", "text, sk-regmixup")
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +42,10 @@ def test_ranks_end_with_the_same_weights(run: str, ranks: list[dict[str, Any]]) 
 
 
 def test_ranks_draw_apart_and_take_distances_over_all(ranks: list[dict[str, Any]]) -> None:
+    """Two steps of Lightning with 4 rows on each rank, then four of transformers with 2."""
     first, second = (rank["seen"] for rank in ranks)
-    assert first["all ranks"] == second["all ranks"] == [True, True]
-    assert [len(lam) for lam in first["lam"]] == [4, 4]
+    assert first["all ranks"] == second["all ranks"] == [True] * 2 + [True] * 4
+    assert [len(lam) for lam in first["lam"]] == [4] * 2 + [2] * 4
     assert not {value for lam in first["lam"] for value in lam} & {
         value for lam in second["lam"] for value in lam
     }

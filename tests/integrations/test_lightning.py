@@ -3,113 +3,33 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
-from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch import Trainer
 from torch import Tensor, nn
-from torch.nn import functional
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from integrations.cases import ONLY_NUMBERS, ready
+from integrations.lightning_modules import CLASSES, CPU, Net, Numbers, Pictures, Stepping, fit
 from nets import Staged
-from tailormix import Mixup, RegMixup, SKMixup, build_method, embed
+from tailormix import Mixup, SKMixup, build_method, embed
 from tailormix.integration import generator_at
-from tailormix.lightning import MixupCallback, mixup_loss
-from tailormix.losses import build
+from tailormix.lightning import MixupCallback
 from tailormix.methods import METHODS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*does not have many workers"),
     pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning"),  # Lightning's own use of torch
 ]
-ROWS, CLASSES = 20, 3
-logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-CPU = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
 
 
 @pytest.fixture(autouse=True)
 def no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has called ``seed_everything``."""
     monkeypatch.delenv("PL_GLOBAL_SEED", raising=False)
-
-
-class Pictures(Dataset[Any]):
-    """Made-up pictures, each with its class and its number."""
-
-    def __init__(self, form: type = list) -> None:
-        draw = torch.Generator().manual_seed(0)
-        self.x = torch.rand(ROWS, 1, 4, 4, generator=draw)
-        self.y = torch.randint(CLASSES, (ROWS,), generator=draw)
-        self.form = form
-
-    def __len__(self) -> int:
-        return ROWS
-
-    def __getitem__(self, index: int) -> Any:
-        x, y = self.x[index], self.y[index]
-        return {"image": x, "label": y} if self.form is dict else (x, y, index)
-
-
-class Net(LightningModule):
-    """A module as people have it; keeps every batch that it was given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.net = Staged(16, CLASSES)
-        self.seen: dict[str, list[Any]] = {"train": [], "val": []}
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.net(x)
-
-    def loss(self, kind: str, batch: Any) -> Tensor:
-        self.seen[kind].append(batch)
-        x, y = batch.values() if isinstance(batch, dict) else batch[:2]
-        return functional.cross_entropy(self(x), y)
-
-    def training_step(self, batch: Any, _: int) -> Tensor:
-        return self.loss("train", batch)
-
-    def validation_step(self, batch: Any, _: int) -> None:
-        self.loss("val", batch)
-
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        return torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.9)
-
-
-class Stepping(Net):
-    """A module whose training step is ``mixup_loss``."""
-
-    def __init__(self, method: Any, criterion: Any = None, keep: bool = True, **more: Any) -> None:
-        super().__init__()
-        self.method, self.more = method, more
-        self.held = (criterion,)
-        if keep:
-            self.criterion = criterion
-
-    def training_step(self, batch: Any, _: int) -> Tensor:
-        return mixup_loss(self, batch, self.method, self.held[0], model=self.net, **self.more)
-
-
-def loader(form: type = list, **options: Any) -> DataLoader[Any]:
-    return DataLoader(Pictures(form), batch_size=8, **options)
-
-
-def fit(
-    module: LightningModule, *callbacks: Any, epochs: int = 1, ckpt: Path | None = None, **more: Any
-) -> Trainer:
-    form, collate = more.pop("form", list), more.pop("collate_fn", None)
-    options = {"max_epochs": epochs, "enable_checkpointing": False, **CPU, **more}
-    trainer = Trainer(callbacks=list(callbacks), **options)
-    trainer.fit(module, loader(form, collate_fn=collate), loader(form), ckpt_path=ckpt)
-    return trainer
 
 
 @pytest.mark.parametrize("model", [None, "net"])
@@ -183,13 +103,6 @@ def test_the_seed_of_seed_everything_is_the_default(monkeypatch: pytest.MonkeyPa
     assert torch.equal(first_batch(None), first_batch(17))
 
 
-class Numbers(Pictures):
-    """The same pictures with a real number each."""
-
-    def __getitem__(self, index: int) -> Any:
-        return self.x[index], self.x[index].mean().view(1)
-
-
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_trains_as_in_a_plain_loop(name: str) -> None:
     """C-Mixup is for real targets, the rest for classes."""
@@ -207,67 +120,6 @@ def test_every_method_trains_as_in_a_plain_loop(name: str) -> None:
         optimiser.step()
     for key, value in plain.net.state_dict().items():
         torch.testing.assert_close(module.net.state_dict()[key], value, rtol=0, atol=0)
-
-
-def final_weights(
-    make: Any, folder: Path, *, stop: int | None, epochs: int = 4
-) -> tuple[dict[str, Tensor], Any]:
-    """Weights after a fit, in one go or stopped after some epochs and resumed in a fresh module."""
-    module, callbacks = make()
-    if stop is None:
-        fit(module, *callbacks, epochs=epochs)
-        return module.state_dict(), module
-    trainer = fit(module, *callbacks, epochs=stop)
-    trainer.save_checkpoint(folder / "stopped.ckpt")
-    module, callbacks = make()
-    fit(module, *callbacks, epochs=epochs, ckpt=folder / "stopped.ckpt")
-    return module.state_dict(), module
-
-
-RUNS: dict[str, Any] = {
-    "callback": lambda: (Net(), [MixupCallback(SKMixup(num_classes=CLASSES))]),
-    "loss": lambda: (Stepping(RegMixup()), []),
-    "hidden": lambda: (Stepping(build_method("sk-manifold-mixup")), []),
-    "history": lambda: (Stepping(build_method("rankmixup"), build("crl", size=ROWS), ids=2), []),
-}
-
-
-@pytest.mark.parametrize("run", RUNS)
-def test_resuming_ends_in_the_same_weights(run: str, tmp_path: Path) -> None:
-    whole, _ = final_weights(RUNS[run], tmp_path, stop=None)
-    resumed, _ = final_weights(RUNS[run], tmp_path, stop=2)
-    other, _ = final_weights(RUNS[run], tmp_path, stop=None, epochs=3)
-    assert all(torch.equal(whole[key], resumed[key]) for key in whole)
-    assert not torch.equal(whole["net.head.weight"], other["net.head.weight"])
-
-
-class Saving(Callback):
-    """Makes a checkpoint after every validation, as ModelCheckpoint does by default."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def on_validation_end(self, trainer: Trainer, _: LightningModule) -> None:
-        if not trainer.sanity_checking:
-            trainer.save_checkpoint(self.folder / f"{trainer.current_epoch}.ckpt")
-
-
-def test_checkpoints_made_at_validation_resume_alike(tmp_path: Path) -> None:
-    """Those are made before the epoch has ended: it is counted once, all the same."""
-    whole, _ = final_weights(RUNS["history"], tmp_path, stop=None)
-    fit(RUNS["history"]()[0], Saving(tmp_path), epochs=2)
-    module, _ = RUNS["history"]()
-    fit(module, epochs=4, ckpt=tmp_path / "1.ckpt")
-    assert all(torch.equal(value, whole[key]) for key, value in module.state_dict().items())
-
-
-def test_the_history_counts_epochs_and_is_in_the_checkpoint(tmp_path: Path) -> None:
-    """Three epochs over, the fourth under way: what CRL's ``epochs`` is while the fourth is trained."""
-    state, module = final_weights(RUNS["history"], tmp_path, stop=2)
-    saved = torch.load(tmp_path / "stopped.ckpt", weights_only=True)["state_dict"]
-    assert int(saved["criterion.epochs"]) == 1
-    assert int(state["criterion.epochs"]) == 3
-    assert 0 < int(module.criterion.counts.sum()) <= 4 * ROWS
 
 
 def test_the_loss_reads_tuples_and_dictionaries() -> None:
@@ -309,11 +161,6 @@ def test_missing_entries_are_named() -> None:
 def test_class_indices_need_num_classes() -> None:
     with pytest.raises(ValueError, match="num_classes is needed"):
         fit(Net(), MixupCallback(Mixup()))
-
-
-def test_a_history_outside_the_module_is_refused() -> None:
-    with pytest.raises(ValueError, match="CRL keeps a history, which checkpoints hold only if"):
-        fit(Stepping(build_method("erm"), build("crl", size=ROWS), keep=False, ids=2))
 
 
 def test_without_lightning_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,33 @@
+"""Shared by the tests of the integrations: methods that are ready for classes, and packages that may miss."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from tailormix import Method, build_method
+from tailormix.methods import METHODS
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ONLY_NUMBERS = "c-mixup"
+CLASSIFIERS = [name for name in sorted(METHODS) if name != ONLY_NUMBERS]
+BATCH_FORMS = [name for name in CLASSIFIERS if build_method(name).batch_form]
+
+
+def ready(name: str, classes: int, **settings: Any) -> Method:
+    """The method of that name; Remix has seen how many samples there are of each class."""
+    method = build_method(name, **settings)
+    return method.fit(torch.zeros(classes, 1), torch.arange(classes)) if name == "remix" else method
+
+
+def real(name: str) -> ModuleType:
+    """The package, or a skip that says why: beside a CPU-only torch, torchvision raises RuntimeError."""
+    try:
+        return importlib.import_module(name)
+    except (ImportError, RuntimeError) as error:
+        pytest.skip(f"{name} does not import here: {error}")

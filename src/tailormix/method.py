@@ -94,7 +94,7 @@ class Method:
         self,
         x: Tensor,
         y: Tensor,
-        embeddings: Tensor | None = None,
+        embeddings: Tensor | Callable[[], Tensor] | None = None,
         *,
         plan: Plan | None = None,
         group: ProcessGroup | None = None,

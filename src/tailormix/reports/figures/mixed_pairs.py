@@ -11,7 +11,7 @@ from tailormix import checks
 from tailormix.embeddings import catch_input
 from tailormix.metrics.mismatch import agrees
 from tailormix.plan import mix
-from tailormix.similarity import euclidean, relative, similarity_kernel
+from tailormix.similarity import euclidean, similarity_kernel
 from tailormix.warping import warp
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def mixed_pairs(
     used[first] = used[second] = True
     features, predicted = _alone(model, split, used.nonzero()[:, 0], checks.known("space", space, SPACES))
     near, far = (used.cumsum(0)[index] - 1 for index in (first, second))
-    distance = relative(torch.cat([euclidean(features[a], features[b]) for a, b in _parts(near, far)]))
+    lengths = torch.cat([euclidean(features[a], features[b]).double() for a, b in _parts(near, far)])
+    distance = (lengths.square() / lengths.square().mean()).float()
     labels = [split.targets.cpu()[index] for index in (first, second)]
     right = (predicted[near] == labels[0]) & (predicted[far] == labels[1])
     sk = warp(u, similarity_kernel(distance, tau_max, tau_std))

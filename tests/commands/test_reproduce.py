@@ -192,3 +192,15 @@ def test_a_figure_is_drawn_by_its_name(tmp_path: Path, monkeypatch: pytest.Monke
     record = json.loads((tmp_path / "results" / "made.json").read_text())
     assert (record["files"], record["facts"]["points"]) == (["made.svg"], 7)
     assert "](./made.svg)" in (tmp_path / "results" / "made.md").read_text()
+
+
+def test_runs_without_their_data_are_left_out(tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app,
+        ["reproduce", "airfoil-warping", "--seeds", "0", "--out", str(tmp_path / "runs")],
+        env={"COLUMNS": "160", "TAILORMIX_DATA": str(tmp_path / "data")},
+    )
+    assert done.exit_code == 1
+    assert "data set airfoil is not here, 3 runs are left out: tailormix data get airfoil" in done.stderr
+    assert "no finished runs" in done.stdout
+    assert not (tmp_path / "runs").exists()

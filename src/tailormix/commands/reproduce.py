@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tailormix.experiments.many import Outcome
-    from tailormix.experiments.reproducing import Plan
+    from tailormix.experiments.reproducing import Plan, PlannedRun
 
 WIDTH = 120  # characters of a table that goes to a file
 
@@ -75,6 +75,8 @@ def reproduce(
         _keep(plan, record, results)
     _show(record, as_json)
     list_failures(failed)
+    if not finished and plan.unfinished():  # data was missing
+        raise typer.Exit(1)
 
 
 def _planned(name: str, rows: str | None, seeds: str | None, budget: str, protocol: str, out: Path) -> Plan:
@@ -95,7 +97,7 @@ def _carry_out(plan: Plan, jobs: int, engine: str) -> list[Outcome]:
     """Train what is not finished; the runs that failed."""
     for setting in plan.left_out:
         typer.echo(f"{setting} has no small version and is left out", err=True)
-    waiting = plan.unfinished()
+    waiting = _with_data(plan.unfinished())
     if not waiting:
         return []
     from tailormix.experiments.many import carry_out_all
@@ -107,6 +109,17 @@ def _carry_out(plan: Plan, jobs: int, engine: str) -> list[Outcome]:
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     return [outcome for outcome in outcomes if outcome.result is None]
+
+
+def _with_data(runs: list[PlannedRun]) -> list[PlannedRun]:
+    """Leave out runs whose data is not here, saying what gets it: each would start only to fail."""
+    from tailormix.experiments.reproducing.estimating import absent_data, data_of
+
+    missing = absent_data(runs, ("absent",))
+    for name, command in missing.items():
+        left = sum(name in data_of(run) for run in runs)
+        typer.echo(f"data set {name} is not here, {left} runs are left out: {command}", err=True)
+    return [run for run in runs if not data_of(run) & set(missing)]
 
 
 def _record(plan: Plan) -> dict[str, Any]:

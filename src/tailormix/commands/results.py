@@ -56,7 +56,7 @@ def pages(folder: Path, output: Path, readme: Path | None = None) -> dict[Path, 
     verdicts = judged(claims["claims"], records)
     texts = {output: results_page(_ordered(records), verdicts, _way(output, folder))}
     if readme is not None:
-        front = [records[name] for name in claims["front"] if name in records]
+        front = [_narrowed(records[name], few) for name, few in claims["front"].items() if name in records]
         block = front_block(front, verdicts, _way(readme, output), _way(readme, folder))
         texts[readme] = put_between(readme.read_text(encoding="utf-8"), block)
     return texts
@@ -68,6 +68,15 @@ def _ordered(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
     places = {name: place for place, name in enumerate(PAPER)}
     return sorted(records.values(), key=lambda record: places.get(record["table"], len(places)))
+
+
+def _narrowed(record: dict[str, Any], few: list[str]) -> dict[str, Any]:
+    """The record with a few columns only; all of them where none is named."""
+    settings = [
+        {**setting, "columns": [column for column in setting["columns"] if not few or column["name"] in few]}
+        for setting in record["settings"]
+    ]
+    return {**record, "settings": settings}
 
 
 def _way(page: Path, target: Path) -> str:

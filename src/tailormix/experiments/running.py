@@ -77,6 +77,7 @@ def _first_rank() -> bool:
 def keep_record(experiment: Experiment, path: Path) -> None:
     """Write the resolved experiment with versions and commit; a folder that holds another one is refused."""
     asked = json.loads(json.dumps(experiment.flat()))
+    del asked["also"]  # tables that share a run ask for different ones; the result names what was judged
     found = folder.read_json(path / folder.EXPERIMENT)
     if found is None:
         folder.write_json(path / folder.EXPERIMENT, {"experiment": asked, **provenance()})

@@ -62,7 +62,8 @@ def _comparison(one: Mapping[str, Any]) -> list[str]:
         bounds = [
             f"{word.replace('_', ' ')} {one[word]:g}" for word in ("at_least", "at_most") if word in one
         ]
-        return [one["results"], one["fact"], ", ".join(bounds), f"{one['value']:.4g}", one["verdict"]]
+        name = ", ".join(one["fact"])
+        return [one["results"], name, ", ".join(bounds), f"{one['value']:.4g}", one["verdict"]]
     digits, where = one["digits"], f"{one['results']}, {one['setting']}"
     if "than" not in one:
         found = f"{one['ours']['mean']:.{digits}f}, paper {one['paper']['mean']:.{digits}f}"

@@ -9,6 +9,7 @@ from tailormix.experiments.paper import read_table
 from tailormix.experiments.paper.table import Table
 from tailormix.experiments.reading import read
 from tailormix.experiments.reproducing import estimate, plan_runs
+from tailormix.experiments.reproducing.drawing import models_of
 from tailormix.experiments.reproducing.estimating import absent_data
 from tailormix.experiments.reproducing.planning import selected
 from tailormix.experiments.running import fingerprint
@@ -92,3 +93,16 @@ def test_estimates_use_the_file_and_then_what_was_measured(
     folder.write_json(first.path / folder.RESULT, {"seconds_total": 36.0})
     cell = estimate(plan)[0]
     assert (cell["finished"], cell["hours"], cell["hours left"], cell["measured"]) == (1, 0.01, 0.01, True)
+
+
+def test_a_figure_is_told_which_runs_to_look_at(tmp_path: Path) -> None:
+    one = models_of(plan_runs(read_table("mismatch"), tmp_path, budget="small"))
+    assert [model["title"] for model in one["models"]] == ["CIFAR10, ResNet-18"]
+    asked = one["models"][0]["where"]
+    assert (asked["model"], asked["method"], asked["epochs"]) == ({"name": "resnet8"}, {"name": "erm"}, 30)
+    assert not {"seed", "summary", "also"} & set(asked)
+    several = models_of(plan_runs(read_table("median-bars"), tmp_path))
+    assert [bar["title"] for bar in several["bars"]] == ["ERM", "Mixup", "Lower 0.5", "Higher 0.5"]
+    assert len(several["blocks"]) == 2
+    assert "method" not in several["blocks"][0]["where"]
+    assert models_of(plan_runs(read_table("theorems"), tmp_path)) == {}

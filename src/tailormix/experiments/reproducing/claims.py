@@ -57,7 +57,7 @@ def _compared(one: Mapping[str, Any], records: Records) -> dict[str, Any]:
     if record is None:
         return dict(one)
     if "fact" in one:
-        return {**one, "value": at_path(record.get("facts", {}), one["fact"])}
+        return {**one, "value": _fact(record.get("facts", {}), one["fact"])}
     cells, column = _cells(record, one)
     row = cells.get(one["row"], {})
     shown = {**one, "better": column.get("better"), "digits": column.get("digits")}
@@ -69,6 +69,17 @@ def _compared(one: Mapping[str, Any], records: Records) -> dict[str, Any]:
         return shown
     test = paired(_by_seed(row["ours"]), _by_seed(other))
     return shown | {"other": other} | ({} if test is None else {"difference": test.difference, "p": test.p})
+
+
+def _fact(facts: Any, keys: Sequence[str]) -> float | None:
+    """The number under several keys, which may hold dots.
+
+    >>> _fact({"theorem 3.2": {"failures": 3}}, ["theorem 3.2", "failures"])
+    3.0
+    """
+    for key in keys:
+        facts = facts.get(key) if isinstance(facts, dict) else None
+    return at_path({"value": facts}, "value")
 
 
 def _by_seed(ours: Mapping[str, Any]) -> dict[int, float]:

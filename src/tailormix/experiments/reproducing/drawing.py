@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tailormix.experiments.provenance import provenance
-from tailormix.experiments.record import CONDUCT, DEFAULTS
+from tailormix.experiments.record import CONDUCT
 
 from .recording import described
 
@@ -51,11 +51,8 @@ def models_of(plan: Plan) -> dict[str, Any]:
 
 
 def where(experiment: Experiment, *without: str) -> dict[str, Any]:
-    """The keys that tell an experiment from others: those that are not at their defaults."""
-    found = {
-        key: value
-        for key, value in experiment.flat().items()
-        if key not in (*CONDUCT, "seed", *without) and value != DEFAULTS.get(key)
-    }
+    """The keys that tell an experiment from others: all but seed and conduct."""
+    hidden = (*CONDUCT, "seed", *without)
+    found = {key: value for key, value in experiment.flat().items() if key not in hidden}
     plain: dict[str, Any] = json.loads(json.dumps(found))
     return plain

@@ -75,19 +75,26 @@ def _cell(plan: Plan, setting: str, row: str) -> dict[str, Any]:
     }
 
 
-def absent_data(runs: Sequence[PlannedRun]) -> dict[str, str]:
+def absent_data(
+    runs: Sequence[PlannedRun], states: Sequence[str] = ("absent", "incomplete")
+) -> dict[str, str]:
     """Data sets that the runs need and that are not on this machine, with what gets them."""
     from tailormix.data.files.owners import PUBLISHED
     from tailormix.data.files.root import data_root
     from tailormix.data.files.verify import state
 
-    names = dict.fromkeys(
-        name for run in runs for name in (run.experiment.data.name, *run.experiment.training.also)
-    )
-    published = [name for name in names if DATASETS[name].source == "published"]
-    root = data_root() if published else None
+    names = dict.fromkeys(name for run in runs for name in data_of(run))
+    root = data_root() if names else None
     return {
         name: f"tailormix data get {name}"
-        for name in published
-        if root is not None and state(PUBLISHED[name], root) != "present"
+        for name in names
+        if root is not None and state(PUBLISHED[name], root) in states
     }
+
+
+def data_of(run: PlannedRun) -> set[str]:
+    """Published data sets that a run reads from the common folder."""
+    data, also = run.experiment.data, run.experiment.training.also
+    elsewhere = {"root", "slice"} & set(data.options)
+    names = (*(() if elsewhere else (data.name,)), *also)
+    return {name for name in names if DATASETS[name].source == "published"}

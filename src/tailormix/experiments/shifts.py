@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 SHIFTS = "shifts"
 #: CIFAR-C: all 19 corruptions of a severity together, then the mean over severities, as released
-CONDITIONS = {name: tuple({"severity": s} for s in range(1, 6)) for name in ("cifar10-c", "cifar100-c")}
+CONDITIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    name: tuple({"severity": s} for s in range(1, 6)) for name in ("cifar10-c", "cifar100-c")
+}
 
 
 def still_to_judge(names: Sequence[str], result: Mapping[str, Any]) -> list[str]:

@@ -49,8 +49,8 @@ class Settings:
         mc_samples: passes with dropout behind a predicted standard deviation (regression).
         workers: processes that decode images, for data sets too large for memory.
         compile: compile the model.
-        channels_last: keep images with their channels innermost; convolutions on CPUs gain most by it. (torch 2.13
-            itself crashes there on convolutions of fewer than 8 channels.)
+        channels_last: keep images with their channels innermost; convolutions on CPUs gain most by it.
+            (With fewer than 8 channels torch 2.13 itself may crash there.)
         checkpoint_every: seconds between checkpoints; 0 for one after every step.
         imitate: ``released-protocol`` selects weights and fits the temperature on the test split, as the
             released code did, and marks the result; empty for the clean protocol.

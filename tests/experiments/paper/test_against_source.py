@@ -1,6 +1,6 @@
 """Every number of the data files is the one that the paper prints, and no number of the paper is missing.
 
-The paper's source is no part of the project: these tests read the file that ``TAILORMIX_PAPER`` names, and are
+The source is no part of the project: these tests read the file that ``TAILORMIX_PAPER`` names, and are
 skipped without it.
 """
 

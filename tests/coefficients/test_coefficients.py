@@ -134,9 +134,9 @@ def test_targets_may_have_their_own_kernel() -> None:
     )
 
 
-@pytest.mark.parametrize("sampling", ["warp", "direct"])
+@pytest.mark.parametrize("sampling", ["warp", "exact", "direct"])
 @pytest.mark.parametrize("tau_max", [1e-8, 0.5, 2.0, 1e8])
-def test_both_samplings_have_one_law(tau_max: float, sampling: str) -> None:
+def test_all_samplings_have_one_law(tau_max: float, sampling: str) -> None:
     n = 4096
     points = torch.eye(2).repeat(n // 2, 1)  # neighbours in a ring are all equally far
     lam = (

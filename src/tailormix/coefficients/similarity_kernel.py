@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from tailormix import checks
 from tailormix.batch import SPACES, Space
 from tailormix.plan import Plan
 from tailormix.similarity import relative_distance, similarity_kernel
-from tailormix.warping import WARPS
+from tailormix.warping import WARPS, exact_warp
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tailormix.batch import Batch
     from tailormix.draws import Draws
 
-SAMPLING = ("warp", "direct")
+SAMPLING = ("warp", "exact", "direct")
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class SimilarityKernel:
         space: where distances are measured: ``"embedding"`` (default for classification), ``"label"``
             (default for regression), ``"input"``, or a function of x.
         kind: family of the warp, see :func:`tailormix.warp`.
-        sampling: ``"warp"`` warps a uniform draw; ``"direct"`` draws each λ_i from Beta(τ_i, τ_i) itself (the
-            paper's "no warping").
+        sampling: ``"warp"`` warps a uniform draw by table (the paper's "lookup"); ``"exact"`` by scipy, on the
+            CPU; ``"direct"`` draws each λ_i from Beta(τ_i, τ_i) itself (the paper's "no warping").
         squared: ``False`` measures distances without the square, as the authors' toy scripts do.
 
     """
@@ -79,7 +80,7 @@ class SimilarityKernel:
         if self.sampling == "direct":
             return Plan(partner, draws.beta(tau), tau=tau, distance=distance)
         u = draws.uniform(len(batch))
-        omega = WARPS[self.kind]
+        omega = WARPS[self.kind] if self.sampling == "warp" else functools.partial(exact_warp, kind=self.kind)
         if not self.disentangled:
             return Plan(partner, omega(u, tau), tau=tau, distance=distance)
         tau_targets = similarity_kernel(

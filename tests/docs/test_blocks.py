@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import tomllib
+import warnings
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,9 @@ def run(block: Block, names: dict[str, object]) -> str | None:
     if not block.runs_here:
         return None
     output = io.StringIO()
-    with contextlib.redirect_stdout(output):
+    with contextlib.redirect_stdout(output), warnings.catch_warnings():
+        if block.needs is not None:  # other libraries warn of one another
+            warnings.simplefilter("ignore")
         exec(code, names)
     return output.getvalue()
 

@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench docs clean
 
 demo: $(VENV)/.ready      ## train on toy data and write demo/index.html
 	$(BIN)/python examples/demo.py --out demo
@@ -25,6 +25,9 @@ format: $(VENV)/.ready    ## let ruff rewrite what it can
 bench: $(VENV)/.ready     ## speed, as ratios against peers in one run
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks --out benchmarks/results
 
+docs: $(VENV)/.ready      ## build the documentation into site/; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tailormix needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
@@ -32,4 +35,4 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 clean:                    ## remove everything that was made here
-	rm -rf $(VENV) demo .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) demo site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

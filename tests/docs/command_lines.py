@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from helpers import ROOT
 from tailormix.cli import app
 
-#: files that command lines of pages name without making them
-STAND_INS = ("test.npz", "val.npz", "mine.toml")
+#: files and folders that command lines of pages name without making them
+STAND_INS = ("test.npz", "val.npz", "mine.toml", "runs")
 
 
 def lines_of(text: str) -> list[list[str]]:
@@ -65,10 +65,10 @@ def _parse(arguments: list[str]) -> None:
         command = command.commands[name]
     made = [Path(name) for name in STAND_INS if name in words and not Path(name).exists()]
     for path in made:
-        path.touch()
+        path.touch() if path.suffix else path.mkdir()
     command.make_context(command.name, words)
     for path in made:
-        path.unlink()
+        path.unlink() if path.suffix else path.rmdir()
 
 
 def _make(arguments: list[str]) -> str:

@@ -97,7 +97,7 @@ def test_estimates_use_the_file_and_then_what_was_measured(
 
 def test_a_figure_is_told_which_runs_to_look_at(tmp_path: Path) -> None:
     one = models_of(plan_runs(read_table("mismatch"), tmp_path, budget="small"))
-    assert [model["title"] for model in one["models"]] == ["CIFAR10, ResNet-18"]
+    assert [model["title"] for model in one["models"]] == ["cifar10-cpu (small budget)"]
     asked = one["models"][0]["where"]
     assert (asked["model"], asked["method"], asked["epochs"]) == ({"name": "resnet8"}, {"name": "erm"}, 30)
     assert not {"seed", "summary", "also"} & set(asked)

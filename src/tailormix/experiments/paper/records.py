@@ -66,6 +66,10 @@ class TableSetting:
         checks.known(f"device of setting {self.name}", self.device, DEVICES)
         checks.non_negative(f"hours of setting {self.name}", self.hours)
 
+    def titled(self, budget: str) -> str:
+        """The title in tables and pictures: a small budget names the experiment that takes the paper's place."""
+        return f"{self.small} (small budget)" if budget == "small" and self.small else self.title
+
 
 @dataclass(frozen=True)
 class Row:

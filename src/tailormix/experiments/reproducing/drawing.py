@@ -42,9 +42,9 @@ def models_of(plan: Plan) -> dict[str, Any]:
     first = {run.setting: run.experiment for run in reversed(plan.runs)}
     chosen = [setting for setting in table.settings if setting.name in first]
     if len(table.rows) < 2:
-        models = [{"title": s.title, "where": where(first[s.name])} for s in chosen]
+        models = [{"title": s.titled(plan.budget), "where": where(first[s.name])} for s in chosen]
         return {"models": models} if models else {}
-    blocks = [{"title": s.title, "where": where(first[s.name], "method")} for s in chosen]
+    blocks = [{"title": s.titled(plan.budget), "where": where(first[s.name], "method")} for s in chosen]
     names = {row: run.experiment.method.flat() for run in plan.runs for row in [run.row]}
     bars = [{"title": row.title, "method": names[row.name]} for row in table.rows if row.name in names]
     return {"blocks": blocks, "bars": bars}

@@ -21,7 +21,7 @@ BASELINES = ("erm", "mixup")
 def record_of(table: Table, cells: Cells, budget: str, protocol: str) -> dict[str, Any]:
     """Settings, columns, rows and the numbers of every cell; a small budget never shows the paper's."""
     beside = budget == "paper" and table.kind == "table"
-    blocks = [_block(table, setting, cells, beside) for setting in table.settings]
+    blocks = [_block(table, setting, cells, beside, budget) for setting in table.settings]
     return {
         **described(table, budget, protocol),
         "commits": sorted({commit for cell in cells.values() for commit in cell.commits}),
@@ -54,7 +54,7 @@ def _versions(cells: Iterable[Cell]) -> dict[str, list[str]]:
     return {name: sorted(found[name]) for name in sorted(found)}
 
 
-def _block(table: Table, setting: TableSetting, cells: Cells, beside: bool) -> dict[str, Any]:
+def _block(table: Table, setting: TableSetting, cells: Cells, beside: bool, budget: str) -> dict[str, Any]:
     """A setting with its rows: those that ran, and, beside the paper, those that it reports."""
     ran = {row.name: cells[setting.name, row.name] for row in table.rows if (setting.name, row.name) in cells}
     shown = [
@@ -66,7 +66,7 @@ def _block(table: Table, setting: TableSetting, cells: Cells, beside: bool) -> d
     numbers = {column.name: _column(column, setting.name, shown, ran, beside) for column in columns}
     return {
         "name": setting.name,
-        "title": setting.title,
+        "title": setting.titled(budget),
         "columns": [
             {"name": c.name, "title": c.title, "better": c.better, "digits": c.digits}
             for c in columns

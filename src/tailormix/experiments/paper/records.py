@@ -67,7 +67,7 @@ class TableSetting:
         checks.non_negative(f"hours of setting {self.name}", self.hours)
 
     def titled(self, budget: str) -> str:
-        """The title in tables and pictures: a small budget names the experiment that takes the paper's place."""
+        """The title in tables and pictures: a small budget names the experiment in the paper's place."""
         return f"{self.small} (small budget)" if budget == "small" and self.small else self.title
 
 

@@ -71,8 +71,9 @@ def test_errors(method: object, y: torch.Tensor, message: str) -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(ValueError, match="y must hold class indices or soft rows, got real targets"):
-        Remix().fit(torch.zeros(2, 1), torch.zeros(2))
+    for real in (torch.zeros(2), torch.zeros(2, 1), torch.tensor([[0.5, -3.0], [1.0, 2.0]])):
+        with pytest.raises(ValueError, match="y must hold class indices or soft rows, got real targets"):
+            Remix().fit(torch.zeros(2, 1), real)
     with pytest.raises(ValueError, match="counts must be >= 0"):
         Remix(counts=(-1, 2))
     with pytest.raises(ValueError, match="kappa must be > 0"):

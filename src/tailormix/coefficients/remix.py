@@ -53,7 +53,7 @@ class Remix:
         """The same word with the classes of the training set counted, unless counts were given."""
         if self.counts is not None:
             return self
-        if y.is_floating_point() and y.dim() != 2:
+        if y.is_floating_point() and (y.dim() != 2 or y.shape[1] < 2 or bool((y < 0).any())):
             raise ValueError("Remix counts classes: y must hold class indices or soft rows, got real targets")
         counts = y.sum(0) if y.is_floating_point() else torch.bincount(y.long())
         return replace(self, counts=tuple(counts.tolist()))

@@ -134,7 +134,7 @@ def test_what_is_committed_is_what_the_results_give() -> None:
     root = Path(__file__).parents[2]
     readme = root / "README.md"
     marked = BEGIN in readme.read_text(encoding="utf-8")
-    texts = pages(root / "results", root / "docs" / "results.md", readme if marked else None)
+    texts = pages(root / "docs" / "results", root / "docs" / "results.md", readme if marked else None)
     for path, text in texts.items():
         assert path.read_text(encoding="utf-8") == text, f"{path} is stale: tailormix results"
 

@@ -18,7 +18,7 @@ Check = Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1
 
 
 def results(
-    folder: Results = Path("results"),
+    folder: Results = Path("docs/results"),
     output: Output = Path("docs/results.md"),
     readme: Readme = None,
     check: Check = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .result_markdown import markdown_table, numbers_table, table_block
+from .result_markdown import command_of, markdown_table, numbers_table, table_block
 from .result_text import LEGEND, facts_of, heading, origin, p_text
 
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 INTRODUCTION = """# Results
 
-Made by `tailormix results` from the files in `results/`, which `tailormix reproduce NAME --results results`
-writes; do not edit. Every number can be made again by the command above its table. Selection, temperature and
+Made by `tailormix results` from the files in `docs/results/`, which
+`tailormix reproduce NAME --results docs/results` writes; do not edit. Every number can be made again by the command above its table. Selection, temperature and
 hyper-parameters see training and validation data only, unless a heading names the released code's protocol.
 """
 
@@ -76,7 +76,7 @@ def _comparison(one: Mapping[str, Any]) -> list[str]:
 
 def figure_block(record: Mapping[str, Any], pictures: str) -> str:
     """Pictures of a figure and the facts that it shows."""
-    lines = [f"## {heading(record)}", "", f"`tailormix reproduce {record['table']}`", ""]
+    lines = [f"## {heading(record)}", "", f"`tailormix reproduce {command_of(record)}`", ""]
     lines += [record["note"], ""] if record["note"] else []
     lines += [line for picture in _pictures(record, pictures) for line in (picture, "")]
     lines += [record["facts"]["caption"], ""] if "caption" in record["facts"] else []

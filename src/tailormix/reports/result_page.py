@@ -14,8 +14,9 @@ BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 INTRODUCTION = """# Results
 
 Made by `tailormix results` from the files in `docs/results/`, which
-`tailormix reproduce NAME --results docs/results` writes; do not edit. Every number can be made again by the command above its table. Selection, temperature and
-hyper-parameters see training and validation data only, unless a heading names the released code's protocol.
+`tailormix reproduce NAME --results docs/results` writes; do not edit. Every number can be made again by the
+command above its table. Selection, temperature and hyper-parameters see training and validation data only,
+unless a heading names the released code's protocol.
 """
 
 

@@ -47,6 +47,7 @@ PAPER: dict[str, Paper] = {
     "moons": Paper("moons.toml"),
     "circles": Paper("circles.toml"),
     "theorems": Paper("theorems.toml"),
+    "airfoil-tuned": Paper("airfoil-tuned.toml"),
     "digits": Paper("digits.toml"),
     "cifar10": Paper("cifar10.toml"),
 }

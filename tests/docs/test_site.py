@@ -24,7 +24,7 @@ PACKAGES = (
     "tailormix",
     *(f"tailormix.{name}" for name in ("pairs", "coefficients", "interpolation", "objectives")),
     *(f"tailormix.{name}" for name in ("losses", "metrics", "posthoc", "models", "data")),
-    *(f"tailormix.{name}" for name in ("training", "experiments", "reports")),
+    *(f"tailormix.{name}" for name in ("training", "experiments", "reports", "sklearn")),
 )
 FETCHING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 

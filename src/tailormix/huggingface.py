@@ -44,7 +44,8 @@ class MixupTrainer(Trainer):  # type: ignore[misc]
     mean several labels at once, each with a binary cross-entropy.
 
     Args:
-        arguments, named: those of ``transformers.Trainer``.
+        *arguments: those of ``transformers.Trainer``.
+        **named: likewise.
         method: any method; those that cut boxes or draw from the training set are not for text.
         criterion: as in :meth:`tailormix.Method.loss`. By default cross-entropy with the label smoothing of
             the training arguments, or squared error.

@@ -34,21 +34,16 @@ if TYPE_CHECKING:
 class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
     """μ = f(x) ± √s · σ(x): f trained with SK Mixup, σ by Monte Carlo dropout, s fitted on rows held out.
 
-    Targets are standardised inside, from the rows of training. The parameters are those of
-    :class:`MixupClassifier` but for ``class_weight``, and
+    Targets are standardised inside, from the rows of training; rows held out are spread over their range. The
+    parameters are those of :class:`MixupClassifier`, but for ``class_weight`` and for these:
 
     Args:
-        method, method_options, module, hidden_layer_sizes, dropout: what is trained, and how it is mixed;
-            ``module`` is a function (n_features, n_targets) → ``nn.Module``.
-        learning_rate, weight_decay, batch_size, max_iter: AdamW, with half a cosine wave.
-        early_stopping, n_iter_no_change, validation_fraction: rows held out, spread over the targets' range.
+        module: a function (n_features, n_targets) → ``nn.Module``; by default an MLP.
+        dropout: its share of units dropped.
         calibrate: whether to fit s. ``"auto"`` does wherever there are rows to hold out and the module has
             dropout, ``True`` raises where there are not.
         refit: train once more on all rows after s is known (never with early stopping or ``warm_start``).
         mc_samples: passes with dropout behind a spread.
-        warm_start: go on from the last fit.
-        random_state: an integer makes fits identical, bit by bit.
-        verbose: 1 shows a progress bar.
 
     Attributes:
         variance_scale_: s; 1 without calibration.

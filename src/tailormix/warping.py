@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+Maker = TypeVar("Maker", bound="Callable[..., Tensor]")
 LIMIT = 1e30  # stands for an infinite logit, so that 0·∞ and ∞/∞ never arise
 CEILING = 1e24  # stands for τ = ∞, its inverse for τ = 0; below LIMIT, so that λ = 0 and λ = 1 stay fixed
 HIGHEST_Q = 1e12  # 1/√τ at its end
@@ -180,13 +181,18 @@ def _interpolate(level: Tensor, q: Tensor) -> Tensor:
     return torch.grid_sampler(_table(level.device, level.dtype), grid, BILINEAR, BORDER, True).view_as(level)
 
 
+def constant_for_compiler(function: Maker) -> Maker:
+    """Mark a function that the compiler is to run while it traces, keeping its tensor as a constant.
+
+    The mark is what ``torch.compiler.assume_constant_result`` sets, which itself would import the compiler.
+    """
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
+
+
+@constant_for_compiler  # scipy enters no graph
 def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
     return _cached_table(device, dtype)
-
-
-# The compiler runs this while it traces and keeps the tensor as a constant: scipy enters no graph. The mark
-# is what torch.compiler.assume_constant_result sets; calling that would import the compiler, for seconds.
-_table._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @functools.cache

@@ -11,6 +11,7 @@ import torch
 from tailormix import checks
 from tailormix.coefficients.beta import Beta
 from tailormix.plan import take
+from tailormix.warping import constant_for_compiler
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,7 +85,7 @@ class Remix:
         return counts[batch.y.long()]
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant_for_compiler
 def _counts_on(counts: tuple[float, ...], device: torch.device) -> Tensor:
     return _cached_counts(counts, device)
 

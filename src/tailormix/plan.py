@@ -6,9 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nn import functional
+
+from tailormix import checks
+from tailormix.scalars import scalar
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+LARGE, LONG = 2**21, 2**10  # numbers in a tensor and in a row from which one pass beats two
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,8 @@ class Plan:
 
         ``partners`` may be longer than the batch (a pool), in which case ``partner`` points into it.
         """
+        if partners is None and _beyond_caches(a):
+            return _bag(a, self.partner, self.lam)
         return mix(a, take(a if partners is None else partners, self.partner), self.lam)
 
     @property
@@ -81,6 +89,28 @@ def mix(a: Tensor, others: Tensor, lam: Tensor) -> Tensor:
     if lam.dtype != a.dtype or lam.device != a.device:
         lam = lam.to(device=a.device, dtype=a.dtype)
     return others.lerp_(a, lam.view(-1, *(1,) * (a.dim() - 1)))
+
+
+def _beyond_caches(a: Tensor) -> bool:
+    """Whether ``a`` is so large that a second pass over it would fetch it from memory again."""
+    return (
+        checks.readable(a)
+        and a.numel() >= LARGE
+        and a.numel() >= LONG * a.shape[0]
+        and a.dtype == torch.float32
+        and a.is_contiguous()
+        and not a.requires_grad
+    )
+
+
+def _bag(a: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
+    """λ_i a_i + (1 - λ_i) a_σ(i) in one pass, as a weighted bag of two rows; (n, d) rows of float32."""
+    lam = lam.to(device=a.device, dtype=torch.float32)
+    rows = torch.stack((torch.arange(len(partner)), partner), dim=1)
+    shares = torch.stack((lam, torch.rsub(lam, scalar(1.0, lam))), dim=1)
+    return functional.embedding_bag(rows, a.view(len(a), -1), per_sample_weights=shares, mode="sum").view_as(
+        a
+    )
 
 
 def take(a: Tensor, index: Tensor) -> Tensor:

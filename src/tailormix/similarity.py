@@ -9,6 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.plan import take
+from tailormix.scalars import scalar
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,15 +61,17 @@ def relative_distance(
 ) -> Tensor:
     """‖a_i - b_i‖², or without the square, as multiples of the mean over the batch (and ranks of ``group``).
 
-    Where the mean is 0 the result is 1.
+    Where the mean is 0 the result is 1. ``b``, the partners' own copy, is written over: what a batch pays for
+    is the memory that it touches.
     """
-    difference = rows_of(a) - rows_of(b)
+    difference = rows_of(b)
+    difference = difference.sub_(rows_of(a)) if difference.dtype == dtype else difference - rows_of(a)
     if group is None and difference.dtype == dtype and checks.readable(difference):
         # Few operations, which is what small batches pay for; exact enough for all but extreme points.
-        distance: Tensor = torch.linalg.vecdot(difference, difference) if squared else _length(difference)
-        total = distance.sum().item()
-        if TINY < total < HUGE:
-            return distance.mul_(distance.shape[0] / total)
+        distance = _length(difference).square_() if squared else _length(difference)
+        total = distance.sum()
+        if TINY < total.item() < HUGE:
+            return distance.mul_(scalar(float(len(distance)), total) / total)
     distance = _wide_length(difference)
     if squared:
         distance = distance.square()
@@ -130,8 +133,8 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     if tau_max == 0:
         return torch.zeros_like(distance)
     slope = min(0.5 / tau_std / tau_std, STEEPEST)
-    kernel = (1 - distance).mul_(slope).exp_()
-    return kernel if tau_max == 1 else kernel.mul_(min(max(tau_max, SMALLEST), LARGEST))
+    kernel = torch.rsub(distance, scalar(1.0, distance)).mul_(scalar(slope, distance)).exp_()
+    return kernel if tau_max == 1 else kernel.mul_(scalar(min(max(tau_max, SMALLEST), LARGEST), distance))
 
 
 def all_squared(points: Tensor) -> Tensor:
@@ -151,7 +154,8 @@ def all_squared(points: Tensor) -> Tensor:
 
 def rows_of(z: Tensor) -> Tensor:
     """(n, ...) → (n, d), detached, in a precision that holds distances."""
-    z = z.detach()
+    if z.requires_grad:
+        z = z.detach()
     if z.dim() != 2:
         z = z.reshape(z.shape[0], math.prod(z.shape[1:]))
     return z if z.dtype in (torch.float32, torch.float64) else z.float()

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from tailormix import checks
+from tailormix.scalars import scalar
 from tailormix.tables import beta_quantile_ratio
 
 if TYPE_CHECKING:
@@ -61,8 +63,8 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
         _check_values(lam, tau)
         return exact_warp(lam, tau, kind) if exact else WARPS[kind](lam, tau)
     result = inverse_beta(lam, tau)
-    # Values outside the domain give NaN, which a sum keeps: they are looked at only where that happens.
-    if checks.readable(result) and math.isnan(result.sum().item()):
+    # Values outside the domain give NaN, which a minimum keeps: they are looked at only where that happens.
+    if checks.readable(result) and result.numel() and math.isnan(result.min().item()):
         _check_values(lam, tau)
     return result
 
@@ -168,7 +170,7 @@ def _half_logit(lam: Tensor, dtype: torch.dtype) -> Tensor:
     λ below 2⁻²⁵ counts as 0, and λ is rounded to 2⁻²⁴ near it; uniform draws are multiples of that anyway.
     """
     lam = lam if lam.dtype == dtype else lam.to(dtype)
-    return torch.rsub(lam, 1, alpha=2).atanh()  # not in place: torch has no derivative of that
+    return torch.rsub(lam, scalar(1.0, lam), alpha=2).atanh()  # not in place: torch has no derivative of that
 
 
 def _interpolate(level: Tensor, q: Tensor) -> Tensor:
@@ -176,8 +178,9 @@ def _interpolate(level: Tensor, q: Tensor) -> Tensor:
     n = level.numel()
     if n == 0:
         return torch.empty_like(level)
-    points = torch.stack((level, q)).clamp_(-LIMIT, LIMIT)
-    grid = (points / points.abs().add_(1)).as_strided((1, 1, n, 2), (2 * n, 2 * n, 1, n))
+    near = torch.stack((level, q)).abs_()  # ρ is even in the logit
+    near = near.add_(scalar(1.0, near)).reciprocal_()  # 1/(1+∞) is 0, without a clamp
+    grid = near.as_strided((1, 1, n, 2), (2 * n, 2 * n, 1, n))
     return torch.grid_sampler(_table(level.device, level.dtype), grid, BILINEAR, BORDER, True).view_as(level)
 
 
@@ -198,8 +201,7 @@ def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
 @functools.cache
 @torch.inference_mode(False)  # what is kept must also serve calls outside inference mode
 def _cached_table(device: torch.device, dtype: torch.dtype) -> Tensor:
-    """-2ρ over (L/(|L|+2), q/(q+1)) in [-1, 1]², as an image; the half with q < 0 is never read."""
-    rho = torch.from_numpy(beta_quantile_ratio() * -2)
-    signed = torch.cat((rho.flip(0)[:-1], rho))
-    image = torch.cat((signed.new_zeros(len(signed), rho.shape[1] - 1), signed), dim=1).T.contiguous()
+    """-2ρ over (1/(1+|L|/2), 1/(1+q)) in [0, 1]², a quarter of the image; the others are never read."""
+    rho = torch.from_numpy(beta_quantile_ratio() * -2).flip(0, 1).T
+    image = functional.pad(rho, (len(rho) - 1, 0, len(rho) - 1, 0))
     return image[None, None].to(device=device, dtype=dtype)

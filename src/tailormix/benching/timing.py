@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import random
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -44,8 +45,10 @@ def race(
     """Time all contenders in turns until each has had its ``seconds``.
 
     A turn is one untimed call, which warms caches that the previous contender left cold, then ``calls`` timed
-    ones. Short turns fit between the interruptions of a busy machine.
+    ones. Short turns fit between the interruptions of a busy machine. The order is drawn anew for each round:
+    one call does not warm everything, and nobody is to run behind the same contender every time.
     """
+    order, shuffle = list(contenders), random.Random(0).shuffle
     turns: dict[str, list[float]] = {name: [] for name in contenders}
     for contender in contenders.values():
         contender()
@@ -54,8 +57,9 @@ def race(
     try:
         end = time.perf_counter() + seconds * len(contenders)
         while time.perf_counter() < end or any(len(each) < 5 for each in turns.values()):
-            for name, contender in contenders.items():
-                turns[name].append(_turn(contender, calls, CLOCKS[clock]))
+            shuffle(order)
+            for name in order:
+                turns[name].append(_turn(contenders[name], calls, CLOCKS[clock]))
     finally:
         if collecting:
             gc.enable()

@@ -35,7 +35,7 @@ def test_box_by_hand() -> None:
     9, of which 5, 6, 7 exist. The box has 2 · 3 of 48 pixels: λ becomes 1 - 6/48 = 0.875.
     """
     x = black_and_white(2, 1, 6, 8)
-    mixed = CutBox()(batch(x, [0, 1]), plan([1, 0], 0.75), Scripted([0.5], [0.9]))
+    mixed = CutBox()(batch(x, [0, 1]), plan([1, 0], 0.75), Scripted([0.5, 0.9]))
     expected = torch.zeros(6, 8, dtype=torch.bool)
     expected[2:4, 5:8] = True
     assert pasted(mixed.x, x)[0, 0].equal(expected)
@@ -59,7 +59,7 @@ def test_box_by_hand() -> None:
 def test_columns_by_hand(width: int, lam: float, centre: int, columns: tuple[int, int]) -> None:
     x = black_and_white(2, 1, width, width)
     u = (centre + 0.5) / width
-    mixed = CutBox()(batch(x, [0, 1]), plan([1, 0], lam), Scripted([u], [u]))
+    mixed = CutBox()(batch(x, [0, 1]), plan([1, 0], lam), Scripted([u, u]))
     found = pasted(mixed.x, x)[0, 0].any(0).nonzero().flatten().tolist()
     assert found == list(range(*columns))
 

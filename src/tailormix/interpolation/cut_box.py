@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,6 +11,7 @@ import torch
 from tailormix import checks
 from tailormix.batch import Batch, Mixed
 from tailormix.draws import GRAINS
+from tailormix.warping import constant_for_compiler
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,26 +52,37 @@ class CutBox:
         lam = plan.lam if self.per == "sample" else plan.lam[:1]
         if self.probability < 1:
             lam = torch.where(draws.uniform(lam.shape[0]) < self.probability, lam, 1.0)
-        side = (1 - lam).sqrt()
-        top, bottom = _span(side, height, draws)
-        left, right = _span(side, width, draws)
-        share = ((bottom - top) * (right - left)).to(lam.dtype) / (height * width)
-        rows, columns = _between(top, bottom, height), _between(left, right, width)
-        outside = torch.addcmul(rows.new_ones(()), rows[:, :, None], columns[:, None, :], value=-1)
-        outside = outside.to(batch.x.dtype).view(-1, *(1,) * (batch.x.dim() - 3), height, width)
+        start, stop = _box((1 - lam).sqrt_(), height, width, draws)
+        share = (stop - start).prod(0) / (height * width)
+        outside = _outside(start, stop, height, width).to(batch.x.dtype)
+        outside = outside.view(-1, *(1,) * (batch.x.dim() - 3), height, width)
         # lerp_ with weights 0 and 1 copies exactly, and several times faster than where.
         x = batch.partner_inputs(plan.partner).lerp_(batch.x, outside)
         return Mixed(x, replace(plan, lam=(1 - share).expand(len(batch))), batch)
 
 
-def _span(side: Tensor, length: int, draws: Draws) -> tuple[Tensor, Tensor]:
-    """First and one past last pixel of a box along one axis, clipped."""
-    half = (side * length).long() // 2
-    centre = draws.below(length, side.shape[0])
-    return (centre - half).clamp_(min=0), (centre + half).clamp_(max=length)
+def _box(side: Tensor, height: int, width: int, draws: Draws) -> tuple[Tensor, Tensor]:
+    """First and one past last pixel of a box, clipped: rows and columns as (2, m) whole numbers."""
+    size: Tensor = _lengths(height, width, side.device)
+    half = (side * size).mul_(0.5).floor_()  # ⌊⌊W√(1-λ)⌋/2⌋
+    centre = (draws.uniform(2, side.shape[0]) * size).floor_()  # below the length: u is at most 1 - 2⁻²⁴
+    return (centre - half).clamp_(min=0), torch.minimum(centre + half, size)
 
 
-def _between(start: Tensor, stop: Tensor, length: int) -> Tensor:
-    """1.0 from start to before stop and 0.0 elsewhere, (m, length)."""
-    pixel = torch.arange(length, device=start.device)
-    return ((pixel >= start[:, None]) & (pixel < stop[:, None])).float()
+def _outside(start: Tensor, stop: Tensor, height: int, width: int) -> Tensor:
+    """0.0 inside the box and 1.0 elsewhere, (m, height, width)."""
+    pixel = torch.arange(max(height, width), device=start.device)
+    inside = ((pixel >= start[:, :, None]) & (pixel < stop[:, :, None])).float()
+    rows, columns = inside[0, :, :height, None], inside[1, :, None, :width]
+    return torch.addcmul(inside.new_ones(()), rows, columns, value=-1)
+
+
+@constant_for_compiler
+def _lengths(height: int, width: int, device: torch.device) -> Tensor:
+    return _kept_lengths(height, width, device)
+
+
+@functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)  # what is kept must also serve calls outside inference mode
+def _kept_lengths(height: int, width: int, device: torch.device) -> Tensor:
+    return torch.tensor([[height], [width]], dtype=torch.float32, device=device)

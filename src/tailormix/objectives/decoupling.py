@@ -25,22 +25,29 @@ if TYPE_CHECKING:
 Pair = tuple["Tensor", "Tensor"]
 
 
-def mix_twice(a: Tensor, b: Tensor, lam: Pair) -> Pair:
-    """λ₁a + (1-λ₁)b and λ₂a + (1-λ₂)b, with λ of shape (1,)."""
-    first, second = lam
-    return torch.lerp(b, a, first.to(a.dtype)), torch.lerp(b, a, second.to(a.dtype))
+def mix_twice(a: Tensor, b: Tensor, lam: Pair) -> Tensor:
+    """λ₁a + (1-λ₁)b and λ₂a + (1-λ₂)b, with λ of shape (1,), as (2, n, ...)."""
+    weight = torch.stack(lam).to(a.dtype).view(2, *(1,) * a.dim())
+    return torch.lerp(b[None], a[None], weight)
 
 
-def decouple(first: Tensor, second: Tensor, lam: Pair) -> Pair:
+def decouple(first: Tensor, second: Tensor, lam: Pair) -> Tensor:
     """Undo :func:`mix_twice`: â = [(1-λ₂)u₁ - (1-λ₁)u₂] / (λ₁-λ₂), b̂ = [λ₁u₂ - λ₂u₁] / (λ₁-λ₂).
 
     >>> a, b, lam = torch.tensor([[4.0]]), torch.tensor([[8.0]]), (torch.tensor([0.75]), torch.tensor([0.25]))
-    >>> decouple(*mix_twice(a, b, lam), lam)
-    (tensor([[4.]]), tensor([[8.]]))
+    >>> decouple(*mix_twice(a, b, lam), lam).flatten()
+    tensor([4., 8.])
     """
-    one, two = (value.to(first.dtype) for value in lam)
-    gap = one - two
-    return ((1 - two) * first - (1 - one) * second) / gap, (one * second - two * first) / gap
+    return remix(first, second, lam, (torch.ones_like(lam[0]), torch.zeros_like(lam[1])))
+
+
+def remix(first: Tensor, second: Tensor, lam: Pair, fresh: Pair) -> Tensor:
+    """The two mixtures with coefficients ``lam`` as they would be with ``fresh`` ones, (2, n, ...).
+
+    Decoupling and mixing with λ' are both linear, and together a mix of u₁ and u₂ by (λ'-λ₂) / (λ₁-λ₂).
+    """
+    one, two = lam
+    return mix_twice(first, second, ((fresh[0] - two) / (one - two), (fresh[1] - two) / (one - two)))
 
 
 @dataclass(frozen=True)
@@ -103,14 +110,16 @@ class _Stream:
 
     def mix(self, a: Tensor, b: Tensor) -> Tensor:
         self.lam = self.law.pair(self.draws)
-        return torch.cat(mix_twice(a, b, self.lam))
+        return mix_twice(a, b, self.lam).flatten(0, 1)
 
-    def decouple(self, stacked: Tensor) -> Pair:
+    def decouple(self, stacked: Tensor) -> Tensor:
         first, second = stacked.chunk(2)
         return decouple(first, second, self.lam)
 
     def remix(self, stacked: Tensor) -> Tensor:
-        return self.mix(*self.decouple(stacked))
+        first, second = stacked.chunk(2)
+        before, self.lam = self.lam, self.law.pair(self.draws)
+        return remix(first, second, before, self.lam).flatten(0, 1)
 
 
 def _separated(mix: Mix, batch: Batch) -> SeparatedCoefficients:
@@ -124,7 +133,7 @@ def _separated(mix: Mix, batch: Batch) -> SeparatedCoefficients:
     return mix.coefficients
 
 
-def _halves(decoupled: Pair, partner: Tensor, batch: Batch, criterion: Criterion) -> Tensor:
+def _halves(decoupled: Tensor, partner: Tensor, batch: Batch, criterion: Criterion) -> Tensor:
     """½ criterion(â, y) + ½ criterion(b̂, y_σ)."""
     mine, theirs = decoupled
     num_classes_of(mine, batch)

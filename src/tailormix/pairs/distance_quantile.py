@@ -54,8 +54,10 @@ class DistanceQuantile:
         threshold = order_statistic(squares, self.q)
         admissible = squares <= threshold if self.side == "lower" else squares > threshold
         admissible.fill_diagonal_(True)
-        # The largest of uniforms among the admissible: each of them with equal probability.
-        return draws.uniform(*squares.shape).mul_(admissible).argmax(1)
+        # One of the admissible by its number among them: one uniform a row, where argmax would take n.
+        number = admissible.cumsum(1)
+        chosen = (draws.uniform(len(number), 1).double() * number[:, -1:]).long()
+        return torch.searchsorted(number, chosen, right=True)[:, 0]
 
 
 def order_statistic(matrix: Tensor, q: float) -> Tensor:

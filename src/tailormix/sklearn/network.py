@@ -138,6 +138,10 @@ def learn(
 ) -> tuple[Network, History]:
     """A network trained on the rows that are not held out, from ``start`` or from nothing."""
     network = copy.deepcopy(start) if start is not None else blank(task, X[~held], y[~held], settings)
+    if task.needs_dropout and not has_dropout(network.module):
+        raise ValueError(
+            "calibrate=True needs dropout in the module, got none: set dropout > 0, or calibrate=False"
+        )
     rows = network.rows(X[~held], y[~held])
     judged = network.rows(X[held], y[held]) if held.any() else rows
     step = ready(network, task, rows, settings)
@@ -152,8 +156,6 @@ def learn(
 
 def ready(network: Network, task: Task, rows: Rows, settings: Settings) -> Step:
     """The training step, once a rehearsal on a copy has shown that method, module and targets fit."""
-    if task.needs_dropout and not has_dropout(network.module):
-        raise ValueError("calibrate=True needs dropout in the module, got none: set dropout > 0, or 'auto'")
     first = slice(settings.recipe.batch_size)
     try:
         step = Step(network.module, task.method.fit(rows.x, rows.y), task.criterion)

@@ -149,7 +149,8 @@ def learn(
     def judge() -> float:
         return float(task.criterion(outputs(network.module, judged.x), judged.y).mean())
 
-    with _progress(verbose=settings.verbose) as report:
+    name = "training" if held.any() or not settings.holds_out else "refitting"
+    with _progress(name, settings) as report:
         history = train(step, rows, settings.recipe, judge, report)
     return network, history
 
@@ -172,5 +173,5 @@ def outputs(module: nn.Module, x: Tensor) -> Tensor:
     return torch.cat([module(part) for part in torch.split(x, CHUNK)])
 
 
-def _progress(*, verbose: bool) -> contextlib.AbstractContextManager[Reporter]:
-    return console("training") if verbose else contextlib.nullcontext(silent)
+def _progress(name: str, settings: Settings) -> contextlib.AbstractContextManager[Reporter]:
+    return console(name, settings.recipe.epochs) if settings.verbose else contextlib.nullcontext(silent)

@@ -50,7 +50,8 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         n_iter_no_change: see ``early_stopping``.
         validation_fraction: share of rows held out, stratified, for the temperature and for early stopping;
             more where rows are few, so that every class with two rows or more has room for one.
-        calibrate: whether to fit T; where the rows cannot be split, ``fit`` raises before training.
+        calibrate: whether to fit T; with fewer than 4 rows, not counting those that are the only one of their
+            class, ``fit`` raises before training.
         refit: train once more on all rows after T is known (never with early stopping or ``warm_start``).
         warm_start: go on from the last fit.
         random_state: an integer makes fits identical, bit by bit.

@@ -35,8 +35,8 @@ def held_out(
         counts = np.bincount(codes, minlength=classes)
         order = order[counts[codes[order]] > 1]
         least = max(MINIMUM, int((counts > 1).sum()))
-    if len(order) < 2 * least:
-        raise ValueError(_too_few(len(codes), len(order), least))
+    if len(order) < 2 * MINIMUM:
+        raise ValueError(_too_few(len(codes), len(order)))
     wanted = min(max(round(fraction * len(order)), least), len(order) // 2)
     places = (np.arange(wanted) + random.random_sample()) * (len(order) / wanted)
     mask = np.zeros(len(codes), dtype=bool)
@@ -44,10 +44,10 @@ def held_out(
     return mask
 
 
-def _too_few(rows: int, free: int, least: int) -> str:
+def _too_few(rows: int, free: int) -> str:
     alone = f", {rows - free} of them the only one of its class," if free < rows else ""
     return (
-        f"calibration and early stopping hold out at least {least} rows and train on as many like them, but "
-        f"n_samples={rows}{alone} leaves {free} to share out: give more samples, or set calibrate=False and "
-        "early_stopping=False"
+        f"calibration and early stopping hold out at least {MINIMUM} rows and train on as many like them, "
+        f"but n_samples={rows}{alone} leaves {free} to share out: give more samples, or set calibrate=False "
+        "and early_stopping=False"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import runpy
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ class Block:
         line: of its fence.
         language: its info string.
         text: what is inside.
-        needs: a module without which it is compiled but not run (``<!-- needs: timm -->`` above it).
+        needs: a module that it imports and the library does not bring (``<!-- needs: timm -->`` above it).
         tolerance: by how much printed numbers may differ (``<!-- tolerance: 0.1 -->`` above it).
 
     """
@@ -45,19 +44,6 @@ class Block:
     def place(self) -> str:
         """Where it is."""
         return f"{self.page}:{self.line}"
-
-    @property
-    def runs_here(self) -> bool:
-        """Whether what it needs can be imported."""
-        return self.needs is None or importable(self.needs)
-
-
-def importable(module: str) -> bool:
-    """Whether Python finds the module, which is not imported."""
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def pages() -> list[Path]:

@@ -12,12 +12,10 @@ import pytest
 import torch
 
 from docs.command_lines import check, lines_of
-from docs.pages import LANGUAGES, Block, blocks_of, blocks_on, importable, name_of, pages
+from docs.pages import LANGUAGES, Block, blocks_of, blocks_on, name_of, pages
 from docs.printed import same
+from docs.stand_ins import present
 from tailormix.experiments.reading import read
-
-#: what a block may need that the test environment cannot hold: torchvision breaks `import torchmetrics` there
-OUTSIDE = ("timm", "torchvision")
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)
@@ -26,29 +24,28 @@ def test_blocks_run_in_order(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(0)
     names: dict[str, object] = {"__name__": name_of(page)}
-    printed: str | None = ""
+    printed = ""
     for block in blocks_on(page):
         assert block.language in LANGUAGES, f"{block.place}: a block in {block.language!r} escapes this test"
         if block.language == "text":
-            assert printed is None or same(printed, block.text, block.tolerance), (block.place, printed)
+            assert same(printed, block.text, block.tolerance), (block.place, printed)
         else:
             printed = run(block, names)
 
 
-def run(block: Block, names: dict[str, object]) -> str | None:
-    """Run a block; what it printed, or None if what it needs is not here."""
+def run(block: Block, names: dict[str, object]) -> str:
+    """Run a block; what it printed."""
     if block.language == "toml":
         return toml(block)
     if block.language == "console":
-        return "".join(map(check, lines_of(block.text))) if block.runs_here else None
+        return "".join(map(check, lines_of(block.text)))
     code = compile(block.text, block.place, "exec", dont_inherit=True)
-    if not block.runs_here:
-        return None
     output = io.StringIO()
     with contextlib.redirect_stdout(output), warnings.catch_warnings():
         if block.needs is not None:  # other libraries warn of one another
             warnings.simplefilter("ignore")
-        exec(code, names)
+        with present(block.needs):
+            exec(code, names)
     return output.getvalue()
 
 
@@ -59,11 +56,6 @@ def toml(block: Block) -> str:
     Path(name).write_text(block.text, encoding="utf-8")
     read(name)
     return ""
-
-
-def test_blocks_wait_only_for_what_cannot_be_here() -> None:
-    waiting = {block.needs for page in pages() for block in blocks_on(page) if not block.runs_here}
-    assert waiting <= set(OUTSIDE)
 
 
 def test_a_block_cannot_escape() -> None:
@@ -77,15 +69,14 @@ def test_notes_belong_to_the_next_block_alone() -> None:
     text = "<!-- needs: nowhere.at.all -->\n```python\na\n```\n\n```python\nb\n```\n"
     first, second = blocks_of(text)
     assert (first.needs, second.needs) == ("nowhere.at.all", None)
-    assert not first.runs_here
-    assert importable("torch")
 
 
 @pytest.mark.parametrize(
     "line",
     ["tailormix trian moons", "tailormix train moons --sead 1", "make tea", "pip install .[tea]", "rm x"],
 )
-def test_a_wrong_command_line_fails(line: str) -> None:
+def test_a_wrong_command_line_fails(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(Exception, match=r"trian|sead|tea|rm"):
         check(line.split())
 

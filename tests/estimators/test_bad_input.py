@@ -54,13 +54,17 @@ def test_data_for_a_regressor(rows: Any, y: Any, told: str) -> None:
         regressor().fit(rows, y)
 
 
-@pytest.mark.parametrize("asked", [{"calibrate": True}, {"early_stopping": True}])
+@pytest.mark.parametrize("asked", [{}, {"calibrate": True}, {"calibrate": False, "early_stopping": True}])
 def test_fewer_rows_than_the_validation_split_needs(asked: dict[str, Any]) -> None:
-    """A fifth of 12 rows is 2, fewer than the 3 classes."""
-    with pytest.raises(ValueError, match=r"n_samples=12 leaves 2 rows for validation, .* 3 classes"):
-        classifier(**asked).fit(X[:12], np.arange(12) % 3)
-    with pytest.raises(ValueError, match=r"n_samples=6 leaves 1 rows for validation, .* 2 rows"):
-        regressor(**asked).fit(X[:6], REAL[:6])
+    """A row held out leaves one like it to train on, and 2 are needed: two pairs, not a pair and one."""
+    with pytest.raises(
+        ValueError, match=r"at least 2 rows .* n_samples=3, 1 of them the only one .* leaves 2"
+    ):
+        classifier(**asked).fit(X[:3], [0, 0, 1])
+    with pytest.raises(ValueError, match=r"n_samples=12, 12 of them the only one of its class, leaves 0"):
+        classifier(**asked).fit(X[:12], np.arange(12))
+    with pytest.raises(ValueError, match=r"at least 2 rows .* n_samples=3 leaves 3 to share out"):
+        regressor(**asked).fit(X[:3], REAL[:3])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +105,8 @@ def test_methods_set_up_for_something_else() -> None:
         ({"max_iter": 0}, ValueError, "max_iter must be >= 1"),
         ({"n_iter_no_change": 0}, ValueError, "n_iter_no_change must be >= 1"),
         ({"validation_fraction": 0.6}, ValueError, r"validation_fraction must lie in \(0, 0.5\], got 0.6"),
-        ({"calibrate": "yes"}, ValueError, "calibrate must be 'auto', True or False, got 'yes'"),
+        ({"calibrate": "yes"}, TypeError, "calibrate must be True or False, got 'yes'"),
+        ({"calibrate": "auto"}, TypeError, "calibrate must be True or False, got 'auto'"),
         ({"early_stopping": "auto"}, TypeError, "early_stopping must be True or False"),
         ({"module": 3}, TypeError, "module must be a function"),
         ({"module": lambda a, b: a + b}, TypeError, "module must return an nn.Module, got int"),

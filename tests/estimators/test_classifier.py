@@ -140,10 +140,3 @@ def test_methods_by_name_and_as_objects_are_equal() -> None:
     given = classifier(method=SKMixup(tau_std=0.7)).fit(X, Y)
     assert np.array_equal(named.predict_proba(X), given.predict_proba(X))
     assert clone(given).method.coefficients.tau_std == 0.7
-
-
-def test_verbose_tells_of_the_epochs(capsys: pytest.CaptureFixture[str]) -> None:
-    classifier(verbose=1, refit=False).fit(X, Y)
-    assert "epoch 3/3 · loss" in capsys.readouterr().err
-    classifier().fit(X, Y)
-    assert capsys.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""The page about the estimators: its code runs, and its tables are those of the scores."""
+"""The page about the estimators: its tables are those of the scores."""
 
 import json
 import re
@@ -31,14 +31,6 @@ def results() -> dict[str, Any]:
 def average(results: dict[str, Any], model: str, metric: str) -> float:
     """Mean over data sets of the means over seeds: all data sets have as many seeds."""
     return fmean(row[metric] for row in results["records"] if row["model"] == model and metric in row)
-
-
-def test_snippets_run() -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
-    space: dict[str, object] = {"__name__": "page"}
-    for block in blocks:
-        exec(compile(block, "docs/estimators.md", "exec"), space)
 
 
 def test_the_tables_are_those_of_the_scores(page_module: dict[str, Any], results: dict[str, Any]) -> None:

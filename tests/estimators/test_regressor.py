@@ -92,9 +92,15 @@ def test_partial_fit_learns_batch_by_batch() -> None:
 
 
 def test_modules_without_dropout_predict_a_mean_only() -> None:
-    model = regressor(module=without_dropout).fit(X, REAL)
+    model = regressor(module=without_dropout, calibrate=False).fit(X, REAL)
     assert model.predict(X).shape == (60,)
     with pytest.raises(ValueError, match="return_std needs dropout in the module"):
         model.predict(X, return_std=True)
     with pytest.raises(ValueError, match="calibrate=True needs dropout in the module"):
-        regressor(module=without_dropout, calibrate=True).fit(X, REAL)
+        regressor(module=without_dropout).fit(X, REAL)
+    with pytest.raises(ValueError, match="calibrate=True needs dropout in the module"):
+        regressor(dropout=0.0, calibrate=np.True_).fit(X, REAL)
+
+
+def test_partial_fit_calibrates_nothing_and_so_needs_no_dropout() -> None:
+    assert regressor(module=without_dropout).partial_fit(X, REAL).predict(X).shape == (60,)

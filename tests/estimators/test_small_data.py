@@ -1,4 +1,4 @@
-"""Left at their defaults, estimators train on whatever rows there are."""
+"""Few rows: the default calibrates wherever one row can be held out for another that stays."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,23 @@ from estimators.quick import REAL, X, Y, classifier, regressor
 from tailormix.methods import METHODS
 
 
-def test_too_few_rows_to_hold_out_mean_no_calibration() -> None:
-    few = classifier().fit(X[:12], np.arange(12) % 3)
-    assert few.temperature_ == 1
-    assert few.predict_proba(X).shape == (60, 3)
-    assert regressor().fit(X[:6], REAL[:6]).variance_scale_ == 1
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1], [0] * 4 + [1], [0, 1, 2] * 2, [0, 1, 2] * 4 + [3]])
+def test_a_classifier_calibrates_few_rows(labels: list[int]) -> None:
+    """Down to one row held out of each pair, and beside classes of one row that are trained on."""
+    few = classifier().fit(X[: len(labels)], labels)
+    assert few.temperature_ != 1
+    assert few.predict_proba(X).shape == (60, max(labels) + 1)
+    assert few.get_params()["calibrate"] is True
+
+
+def test_a_regressor_calibrates_few_rows() -> None:
+    assert regressor().fit(X[:4], REAL[:4]).variance_scale_ != 1
+    assert regressor().get_params()["calibrate"] is True
+
+
+def test_without_calibration_two_rows_will_do() -> None:
+    assert classifier(calibrate=False).fit(X[:2], [0, 1]).temperature_ == 1
+    assert regressor(calibrate=False).fit(X[:2], REAL[:2]).variance_scale_ == 1
 
 
 def test_batch_norm_never_meets_a_batch_of_one() -> None:

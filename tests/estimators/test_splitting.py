@@ -2,20 +2,27 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tailormix.sklearn.splitting import held_out
 
 
-@given(st.lists(st.integers(0, 4), min_size=40, max_size=200), st.floats(0.15, 0.5), st.integers(0, 99))
+@given(st.lists(st.integers(0, 4), min_size=4, max_size=200), st.floats(0.01, 0.5), st.integers(0, 99))
 def test_classes_keep_their_shares(labels: list[int], fraction: float, seed: int) -> None:
-    """Rows in the order of their classes, each step-th taken: at most one row more or less than the share."""
+    """Rows in the order of their classes, each step-th taken: at most one row more or less than the share.
+
+    As many rows as the fraction says, or one for each class of two rows or more, but half of them at most;
+    of every class some row is left to train on.
+    """
     y = np.array(labels)
-    mask = held_out(y, fraction, np.random.RandomState(seed), classes=5)
-    assert mask.sum() == round(fraction * len(y))
-    counts, held = np.bincount(y, minlength=5), np.bincount(y[mask], minlength=5)
+    counts = np.bincount(y, minlength=5)
     shared = np.where(counts > 1, counts, 0)
+    least = max(2, int((shared > 0).sum()))
+    assume(shared.sum() >= 4)
+    mask = held_out(y, fraction, np.random.RandomState(seed), classes=5)
+    held = np.bincount(y[mask], minlength=5)
+    assert mask.sum() == min(max(round(fraction * shared.sum()), least), shared.sum() // 2)
     assert (np.abs(held - shared * mask.sum() / shared.sum()) <= 1 + 1e-9).all()
     assert (held < np.maximum(counts, 1)).all()
 
@@ -40,9 +47,23 @@ def test_one_seed_one_split() -> None:
     assert (one != other).any()
 
 
-@pytest.mark.parametrize(("rows", "classes"), [(12, 3), (4, None)])
-def test_too_few_rows_say_so(rows: int, classes: int | None) -> None:
-    """A fifth of 12 rows is 2, for 3 classes; a fifth of 4 rows is 1."""
-    y = np.arange(rows) % 3 if classes else np.arange(float(rows))[:, None]
-    with pytest.raises(ValueError, match=rf"n_samples={rows} leaves \d rows for validation"):
-        held_out(y, 0.2, np.random.RandomState(0), classes=classes)
+@pytest.mark.parametrize("rows", [4, 6, 12])
+def test_a_small_share_grows_to_what_is_needed(rows: int) -> None:
+    """A hundredth of them is no row at all: 2 are held out, one of each class or half of the range."""
+    y = np.arange(rows) % 2
+    assert sorted(y[held_out(y, 0.01, np.random.RandomState(0), classes=2)]) == [0, 1]
+    mask = held_out(np.arange(rows)[:, None], 0.01, np.random.RandomState(0), classes=None)
+    assert mask.reshape(2, -1).sum(1).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("y", "told"), [([0, 0, 1], "n_samples=3, 1 of them"), (range(5), "leaves 0 to share")]
+)
+def test_too_few_rows_say_so(y: list[int], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        held_out(np.array(y), 0.2, np.random.RandomState(0), classes=5)
+
+
+def test_too_few_real_targets_say_so() -> None:
+    with pytest.raises(ValueError, match=r"at least 2 rows .* n_samples=3 leaves 3 to share out"):
+        held_out(np.arange(3.0)[:, None], 0.2, np.random.RandomState(0), classes=None)

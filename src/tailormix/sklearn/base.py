@@ -65,7 +65,7 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self._seed, split = (int(random.randint(LARGEST_SEED)) for _ in range(2))
         # Going on, the rows held out must be those of the fit before, or they would have been trained on.
         self._split = split if start is None else self._split
-        held, settings = _hold_out(y, task, settings, self._split)
+        held = _hold_out(y, task, settings, self._split)
         with seeded(self._seed):
             network, history = learn(task, X, y, held, settings, start)
         if settings.calibrate:
@@ -131,15 +131,8 @@ def dense(X: Any) -> Array:
     return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X)
 
 
-def _hold_out(y: Array, task: Task, settings: Settings, seed: int) -> tuple[npt.NDArray[np.bool_], Settings]:
-    """Rows held out, and settings without what needs them where there are too few and nobody insists."""
-    none = np.zeros(len(y), dtype=bool)
+def _hold_out(y: Array, task: Task, settings: Settings, seed: int) -> npt.NDArray[np.bool_]:
+    """Mask (n,) of the rows that calibration and early stopping look at; none without either."""
     if not settings.holds_out:
-        return none, settings
-    try:
-        random = np.random.RandomState(seed)
-        return held_out(y, settings.fraction, random, classes=task.classes), settings
-    except ValueError:
-        if settings.insists:
-            raise
-        return none, settings.without_validation()
+        return np.zeros(len(y), dtype=bool)
+    return held_out(y, settings.fraction, np.random.RandomState(seed), classes=task.classes)

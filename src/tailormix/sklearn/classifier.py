@@ -48,9 +48,10 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         early_stopping: stop when the loss on rows held out has not fallen for ``n_iter_no_change`` passes,
             and go back to the best.
         n_iter_no_change: see ``early_stopping``.
-        validation_fraction: share of rows held out, stratified, for the temperature and for early stopping.
-        calibrate: whether to fit T. ``"auto"`` does wherever the rows held out have room for every class,
-            ``True`` raises where they have not.
+        validation_fraction: share of rows held out, stratified, for the temperature and for early stopping;
+            more where rows are few, so that every class with two rows or more has room for one.
+        calibrate: whether to fit T; with fewer than 4 rows, not counting those that are the only one of their
+            class, ``fit`` raises before training.
         refit: train once more on all rows after T is known (never with early stopping or ``warm_start``).
         warm_start: go on from the last fit.
         random_state: an integer makes fits identical, bit by bit.
@@ -87,7 +88,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         early_stopping: bool = False,
         n_iter_no_change: int = 20,
         validation_fraction: float = 0.2,
-        calibrate: bool | str = "auto",
+        calibrate: bool = True,
         refit: bool = True,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,

@@ -78,7 +78,7 @@ def train(step: Step, rows: Rows, recipe: Recipe, judge: Callable[[], float], re
         row: dict[str, Any] = {"epoch": epoch + 1, "loss": losses[-1], "seconds": time.monotonic() - start}
         if recipe.patience is not None:
             validation.append(judge())
-            row["validation"] = {"loss": validation[-1]}
+            row["validation"] = {"validation loss": validation[-1]}
             if validation[-1] <= min(validation):
                 best = copy.deepcopy(step.model.state_dict())
         report(row, recipe.epochs)

@@ -138,6 +138,10 @@ def learn(
 ) -> tuple[Network, History]:
     """A network trained on the rows that are not held out, from ``start`` or from nothing."""
     network = copy.deepcopy(start) if start is not None else blank(task, X[~held], y[~held], settings)
+    if task.needs_dropout and not has_dropout(network.module):
+        raise ValueError(
+            "calibrate=True needs dropout in the module, got none: set dropout > 0, or calibrate=False"
+        )
     rows = network.rows(X[~held], y[~held])
     judged = network.rows(X[held], y[held]) if held.any() else rows
     step = ready(network, task, rows, settings)
@@ -145,15 +149,14 @@ def learn(
     def judge() -> float:
         return float(task.criterion(outputs(network.module, judged.x), judged.y).mean())
 
-    with _progress(verbose=settings.verbose) as report:
+    name = "training" if held.any() or not settings.holds_out else "refitting"
+    with _progress(name, settings) as report:
         history = train(step, rows, settings.recipe, judge, report)
     return network, history
 
 
 def ready(network: Network, task: Task, rows: Rows, settings: Settings) -> Step:
     """The training step, once a rehearsal on a copy has shown that method, module and targets fit."""
-    if task.needs_dropout and not has_dropout(network.module):
-        raise ValueError("calibrate=True needs dropout in the module, got none: set dropout > 0, or 'auto'")
     first = slice(settings.recipe.batch_size)
     try:
         step = Step(network.module, task.method.fit(rows.x, rows.y), task.criterion)
@@ -170,5 +173,5 @@ def outputs(module: nn.Module, x: Tensor) -> Tensor:
     return torch.cat([module(part) for part in torch.split(x, CHUNK)])
 
 
-def _progress(*, verbose: bool) -> contextlib.AbstractContextManager[Reporter]:
-    return console("training") if verbose else contextlib.nullcontext(silent)
+def _progress(name: str, settings: Settings) -> contextlib.AbstractContextManager[Reporter]:
+    return console(name, settings.recipe.epochs) if settings.verbose else contextlib.nullcontext(silent)

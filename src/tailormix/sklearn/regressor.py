@@ -40,8 +40,8 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
     Args:
         module: a function (n_features, n_targets) → ``nn.Module``; by default an MLP.
         dropout: its share of units dropped.
-        calibrate: whether to fit s. ``"auto"`` does wherever there are rows to hold out and the module has
-            dropout, ``True`` raises where there are not.
+        calibrate: whether to fit s; with fewer than 4 rows, or a module without dropout, ``fit`` raises
+            before training.
         refit: train once more on all rows after s is known (never with early stopping or ``warm_start``).
         mc_samples: passes with dropout behind a spread.
 
@@ -75,7 +75,7 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
         early_stopping: bool = False,
         n_iter_no_change: int = 20,
         validation_fraction: float = 0.2,
-        calibrate: bool | str = "auto",
+        calibrate: bool = True,
         refit: bool = True,
         mc_samples: int = 50,
         warm_start: bool = False,
@@ -165,12 +165,9 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
     def _task(self, y: Array) -> Task:
         self._samples()
         method = method_of(self.method, self.method_options, None)
-        return Task(method, squared_error, y.shape[1], None, needs_dropout=self.calibrate is True)
+        return Task(method, squared_error, y.shape[1], None, needs_dropout=bool(self.calibrate))
 
     def _calibrate(self, network: Network, X: Array, y: Array) -> None:
-        if not has_dropout(network.module):
-            self._trust()
-            return
         std = self._spread(network, X)
         self.variance_scale_ = variance_scale(network.outputs(X), std, network.targets(y).double())
 

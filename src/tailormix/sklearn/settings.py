@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-SWITCH = ("auto", True, False)
-
 
 @dataclass(frozen=True, eq=False)
 class Settings:
@@ -30,7 +28,7 @@ class Settings:
     dropout: float
     module: Callable[[int, int], nn.Module] | None
     fraction: float
-    calibrate: bool | str
+    calibrate: bool
     early_stopping: bool
     refit: bool
     warm_start: bool
@@ -39,18 +37,7 @@ class Settings:
     @property
     def holds_out(self) -> bool:
         """Whether rows are to be held out at all."""
-        return bool(self.calibrate) or self.early_stopping
-
-    @property
-    def insists(self) -> bool:
-        """Whether too few rows for that are an error: somebody has asked, and not just left the default."""
-        return self.calibrate is True or self.early_stopping
-
-    def without_validation(self) -> Settings:
-        """The same with nothing held out."""
-        return replace(
-            self, calibrate=False, early_stopping=False, recipe=replace(self.recipe, patience=None)
-        )
+        return self.calibrate or self.early_stopping
 
 
 def settings_of(estimator: Any) -> Settings:
@@ -62,8 +49,6 @@ def settings_of(estimator: Any) -> Settings:
     ValueError: dropout must lie in [0, 1), got 2
     """
     given = {name: plain(value) for name, value in estimator.get_params(deep=False).items()}
-    if given["calibrate"] not in SWITCH:
-        raise ValueError(f"calibrate must be 'auto', True or False, got {given['calibrate']!r}")
     if given["module"] is not None and not callable(given["module"]):
         raise TypeError(
             "module must be a function (n_features, n_outputs) -> nn.Module, "
@@ -83,7 +68,7 @@ def settings_of(estimator: Any) -> Settings:
         dropout=_below_one("dropout", given["dropout"]),
         module=given["module"],
         fraction=_share(given["validation_fraction"]),
-        calibrate=given["calibrate"],
+        calibrate=_switch("calibrate", given),
         early_stopping=recipe.patience is not None,
         # A second training on all rows would show those held out to the fit that goes on from it.
         refit=_switch("refit", given) and recipe.patience is None and not _switch("warm_start", given),

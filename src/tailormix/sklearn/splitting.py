@@ -18,29 +18,36 @@ def held_out(
     """Mask (n,) of about ``fraction`` · n rows: every (1/fraction)-th in the order of the targets.
 
     Classes, or quantiles of a real target, so keep their shares to within one row. The only row of a class
-    is never held out. ``classes`` is the number of classes, ``None`` for real targets (n, outputs).
+    is never held out. Where rows are few, the share grows until each of the other classes has room for a row
+    (2 rows for real targets), but never beyond half of the rows: each row held out leaves one like it to
+    train on. ``classes`` is the number of classes, ``None`` for real targets (n, outputs).
 
     >>> y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     >>> y[held_out(y, 0.5, np.random.RandomState(0), classes=2)]
     array([0, 0, 1, 1])
+    >>> y[held_out(y, 0.1, np.random.RandomState(0), classes=2)]
+    array([0, 1])
     """
     codes = y if classes is not None else y[:, 0]
     order = np.lexsort((random.random_sample(len(codes)), codes))
+    least = MINIMUM
     if classes is not None:
-        order = order[np.bincount(codes, minlength=classes)[codes[order]] > 1]
-    wanted = round(fraction * len(codes))
-    if min(wanted, len(order)) < (MINIMUM if classes is None else max(MINIMUM, classes)):
-        raise ValueError(_too_few(len(codes), wanted, fraction, classes))
+        counts = np.bincount(codes, minlength=classes)
+        order = order[counts[codes[order]] > 1]
+        least = max(MINIMUM, int((counts > 1).sum()))
+    if len(order) < 2 * MINIMUM:
+        raise ValueError(_too_few(len(codes), len(order)))
+    wanted = min(max(round(fraction * len(order)), least), len(order) // 2)
     places = (np.arange(wanted) + random.random_sample()) * (len(order) / wanted)
     mask = np.zeros(len(codes), dtype=bool)
     mask[order[places.astype(int)]] = True
     return mask
 
 
-def _too_few(rows: int, wanted: int, fraction: float, classes: int | None) -> str:
-    needed = f"{MINIMUM} rows" if classes is None else f"one row for each of the {classes} classes"
+def _too_few(rows: int, free: int) -> str:
+    alone = f", {rows - free} of them the only one of its class," if free < rows else ""
     return (
-        f"validation_fraction={fraction} of n_samples={rows} leaves {wanted} rows for validation, but "
-        f"calibration and early stopping need at least {needed}: give more samples, or set calibrate=False "
+        f"calibration and early stopping hold out at least {MINIMUM} rows and train on as many like them, "
+        f"but n_samples={rows}{alone} leaves {free} to share out: give more samples, or set calibrate=False "
         "and early_stopping=False"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+
+DUMB = ("dumb", "unknown")  # terminals that cannot draw over a line: a bar would show up when all is over
 
 
 class Reporter(Protocol):
@@ -56,9 +60,12 @@ class Lines:
 
 
 @contextlib.contextmanager
-def console(name: str) -> Iterator[Reporter]:
-    """A bar with loss, validation metrics and time left on a terminal; plain lines elsewhere."""
-    if not sys.stderr.isatty():
+def console(name: str, epochs: int | None = None) -> Iterator[Reporter]:
+    """A bar with loss, validation metrics and time left on a terminal; plain lines elsewhere.
+
+    Until the first epoch is done the bar does not know of how many, unless ``epochs`` tells it.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") in DUMB:
         yield Lines()
         return
     from rich.console import Console
@@ -72,7 +79,7 @@ def console(name: str) -> Iterator[Reporter]:
         TextColumn("{task.fields[said]}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        task = bars.add_task(name, total=None, said="")
+        task = bars.add_task(name, total=epochs, said="")
 
         def show(row: Mapping[str, Any], epochs: int) -> None:
             bars.update(task, completed=row["epoch"], total=epochs, said=sentence(row))

@@ -1,0 +1,156 @@
+"""The command line on little work: made data, one epoch a run, bare pictures, all in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import shutil
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+from typer.testing import CliRunner, Result
+
+from helpers import ROOT
+from tailormix.cli import app
+from tailormix.data import airfoil
+from tailormix.data.files import download
+from tailormix.data.files.get import get
+from tailormix.data.files.owners import PUBLISHED
+from tailormix.experiments import many, running
+from tailormix.experiments.many import Outcome, Task
+from tailormix.experiments.tuning import workers
+from tailormix.prediction_files import save_predictions
+from tailormix.predictions import Predictions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tailormix.data.files.download import Progress
+    from tailormix.experiments.record import Experiment
+
+ROWS, HELD = 60, 20
+
+
+def invoke(arguments: Sequence[str]) -> Result:
+    """The command line in this process."""
+    return CliRunner().invoke(app, list(arguments))
+
+
+@contextlib.contextmanager
+def small_world() -> Iterator[None]:
+    """Inside, long commands take a second. What they need and a page does not make lies in this folder."""
+    assert Path.cwd() != ROOT, "files would be made beside the sources: change to another folder first"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAILORMIX_DATA", str(Path("data").resolve()))
+        _offer(patch)
+        for name, value in {"ROWS": ROWS, "VALIDATION": HELD, "TEST": HELD}.items():
+            patch.setattr(airfoil, name, value)
+        patch.setattr(running, "_trained", _one_epoch(running._trained))
+        patch.setattr(many, "carry_out_all", _one_by_one)
+        patch.setattr(workers, "work_together", _in_turn)
+        patch.setattr(Figure, "savefig", _bare(Figure.savefig))
+        get("airfoil", Path("data"))
+        _furnish()
+        yield
+
+
+def _furnish() -> None:
+    """Predictions and results that a page only names."""
+    if not Path("results").exists():
+        shutil.copytree(ROOT / "docs" / "results", "results")
+    generator = torch.Generator().manual_seed(0)
+    for number, split in enumerate(("val", "test")):
+        if not Path(f"{split}.npz").exists():
+            logits = 3 * torch.randn(40, 3, generator=generator)
+            ids = torch.arange(40) + 40 * number
+            saved = Predictions(logits=logits, targets=logits.argmax(1), ids=ids, split=split)
+            save_predictions(f"{split}.npz", saved)
+
+
+def _one_epoch(train: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def trained(experiment: Experiment, path: Path, report: Any) -> dict[str, Any]:
+        return train(replace(experiment, training=replace(experiment.training, epochs=1)), path, report)
+
+    return trained
+
+
+def _bare(save: Callable[..., None]) -> Callable[..., None]:
+    """Files of pictures with nothing on them: laying out axes takes most of the time of a report."""
+
+    def saved(figure: Figure, *arguments: Any, **options: Any) -> None:
+        figure.clear()
+        save(figure, *arguments, **options)
+
+    return saved
+
+
+def _one_by_one(tasks: Sequence[Task], jobs: int, engine: str = "local") -> Iterator[Outcome]:
+    """What the processes of ``--jobs`` would do, one after another in this one."""
+    assert (jobs >= 1, engine) == (True, "local")
+    for task in tasks:
+        done = invoke(["train", *task.arguments])
+        yield Outcome(task, done.exit_code, done.output)
+
+
+def _in_turn(
+    arguments: Sequence[str], jobs: int, folder: Path, look: Callable[[], None]
+) -> tuple[bool, list[Path]]:
+    """The same for those of a search."""
+    assert folder.is_dir()
+    for number in range(1, jobs + 1):
+        done = invoke(["tune", *arguments, "--worker", str(number)])
+        assert done.exit_code == 0, done.output
+        look()
+    return False, []
+
+
+def _offer(patch: pytest.MonkeyPatch) -> None:
+    """Owners publish small files at their own addresses, which need no network here."""
+    bodies: dict[str, bytes] = {}
+    for name, (body, contents) in _made().items():
+        known = PUBLISHED[name]
+        offered = replace(known.downloads[0], bytes=len(body), checksum=_sum(body))
+        files = tuple(replace(each, versions=((len(contents), _sum(contents)),)) for each in known.files)
+        patch.setitem(PUBLISHED, name, replace(known, downloads=(offered,), files=files))
+        bodies[offered.url] = body
+
+    def arrive(url: str, part: Path, size: int | None, progress: Progress) -> None:
+        part.write_bytes(bodies[url])
+        progress(len(bodies[url]), size)
+
+    patch.setattr(download, "_resume", arrive)
+
+
+def _made() -> dict[str, tuple[bytes, bytes]]:
+    """What is downloaded of each set, and what each of its files then holds."""
+    table = io.StringIO()
+    np.savetxt(table, np.random.default_rng(0).random((ROWS, 6)) + 1, "%.6g", "\t")
+    text = table.getvalue().encode()
+    image = bytes(3073)
+    return {
+        "airfoil": (text, text),
+        "exchange-rate": (gzip.compress(text), text),
+        "cifar10": (_packed(PUBLISHED["cifar10"].files, image), image),
+    }
+
+
+def _packed(files: Sequence[Any], contents: bytes) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for stored in files:
+            entry = tarfile.TarInfo(stored.path)
+            entry.size = len(contents)
+            archive.addfile(entry, io.BytesIO(contents))
+    return packed.getvalue()
+
+
+def _sum(contents: bytes) -> str:
+    return f"sha256:{hashlib.sha256(contents).hexdigest()}"

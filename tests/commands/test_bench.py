@@ -8,9 +8,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from tailormix.benching.page import cost_page
 from tailormix.cli import app as whole
 from tailormix.commands.bench import bench
 
+DOCS = Path(__file__).parents[2] / "docs"
 app = typer.Typer()
 app.command()(bench)
 SOME = ["--quick", "--batch", "6", "--methods", "sk-mixup,mit-a,rankmixup,c-mixup", "--device", "cpu"]
@@ -25,7 +27,7 @@ def said(text: str) -> str:
 
 
 def test_tables_and_claims(tmp_path: Path) -> None:
-    done = call(*SOME, "--out", str(tmp_path / "bench.json"))
+    done = call(*SOME, "--out", str(tmp_path / "bench.json"), "--page", str(tmp_path / "bench.md"))
     assert done.exit_code == 0, done.stderr
     assert "classification: a step of resnet8, batch 6 × 3 × 8 × 8" in done.stdout
     assert "regression: a step of lstnet-skip" in done.stdout
@@ -43,6 +45,16 @@ def test_tables_and_claims(tmp_path: Path) -> None:
     assert all(isinstance(claim["agrees"], bool) for claim in found["claims"])
     assert found["settings"]["quick"] is True
     assert found["settings"]["memory"] == "saved for the gradient"
+    page = (tmp_path / "bench.md").read_text(encoding="utf-8")
+    assert page == cost_page(found)
+    assert "## Classification: a step of resnet8, batch 6×3×8×8" in page
+    assert "| SK Mixup is about 3× faster than RankMixup | 3× | 2.81× |" in page
+
+
+def test_the_page_of_costs_is_that_of_the_committed_figures() -> None:
+    found = json.loads((DOCS / "costs.json").read_text(encoding="utf-8"))
+    assert (DOCS / "costs.md").read_text(encoding="utf-8") == cost_page(found)
+    assert found["settings"]["quick"] is False
 
 
 def test_json_for_machines() -> None:

@@ -78,7 +78,9 @@ def test_stages_form_by_hand() -> None:
 def test_decoupling_inverts_mixing(a: float, b: float, first: float, second: float) -> None:
     lam = torch.tensor([first], dtype=torch.float64), torch.tensor([second], dtype=torch.float64)
     points = torch.tensor([a], dtype=torch.float64), torch.tensor([b], dtype=torch.float64)
-    torch.testing.assert_close(decouple(*mix_twice(*points, lam), lam), torch.stack(points), rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(
+        decouple(*mix_twice(*points, lam), lam), torch.stack(points), rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("method", [MITL(), MITA(), MITA(0.2, margin=0.8)])

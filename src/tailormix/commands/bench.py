@@ -24,6 +24,7 @@ Clock = Annotated[str, typer.Option(help="wall, or cpu: the process's own work, 
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU if there is one.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Tiny shapes, to see that everything runs.")]
 OutFile = Annotated[Path | None, typer.Option(dir_okay=False, help="Also write the JSON to this file.")]
+Page = Annotated[Path | None, typer.Option(dir_okay=False, help="Also write a Markdown page to this file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -37,6 +38,7 @@ def bench(
     device: Device = "auto",
     quick: Quick = False,
     out: OutFile = None,
+    page: Page = None,
     as_json: Json = False,
 ) -> None:
     """Measure a training step of every method: time, passes and memory, against ERM and Mixup.
@@ -54,8 +56,9 @@ def bench(
         problems = _problems(model, batch, device, quick)
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(str(error)) from error
-    if out is not None and not out.parent.is_dir():
-        raise typer.BadParameter(f"folder {out.parent} does not exist", param_hint="--out")
+    for option, path in (("--out", out), ("--page", page)):
+        if path is not None and not path.parent.is_dir():
+            raise typer.BadParameter(f"folder {path.parent} does not exist", param_hint=option)
     try:
         found = _measured(problems, names, 0.0 if quick else seconds, clock)
     except (
@@ -67,14 +70,21 @@ def bench(
         raise typer.Exit(1) from error
     found = {"settings": {**_settings(problems), "quick": quick, "clock": clock}, **found}
     text = json.dumps(found, indent=2)
-    if out is not None:
-        from tailormix.atomic import write_atomically
-
-        write_atomically(out, text + "\n")
+    _write(found, text, out, page)
     if as_json:
         typer.echo(text)
     else:
         _show(found, problems)
+
+
+def _write(found: dict[str, Any], text: str, out: Path | None, page: Path | None) -> None:
+    from tailormix.atomic import write_atomically
+    from tailormix.benching.page import cost_page
+
+    if out is not None:
+        write_atomically(out, text + "\n")
+    if page is not None:
+        write_atomically(page, cost_page(found))
 
 
 def _names(methods: str | None) -> list[str] | None:
@@ -163,6 +173,8 @@ def _show(found: dict[str, Any], problems: Sequence[Problem]) -> None:
 def _table(title: str, rows: Sequence[dict[str, Any]], peer: str) -> Any:
     from rich.table import Table
 
+    from tailormix.benching.page import batches_and_time
+
     table = Table(title=f"\n{title}", box=None, title_justify="left", header_style="bold", pad_edge=False)
     table.add_column("method", no_wrap=True)
     headings = ("ms", "÷ erm", "÷ mixup", "grad", "no grad", "MB", "÷ mixup")
@@ -177,17 +189,9 @@ def _table(title: str, rows: Sequence[dict[str, Any]], peer: str) -> Any:
             *(f"{number:g} n" if number else "" for number in passes),
             f"{row['bytes'] / 1e6:.1f}",
             f"{row['memory to mixup']:.2f}",
-            *_paper(row["paper"]),
+            *batches_and_time(row["paper"]),
         )
     return table
-
-
-def _paper(cells: dict[str, Any]) -> tuple[str, str]:
-    """Batches in memory, and the smallest and largest ratio of times over the data sets."""
-    if not cells:
-        return "", ""
-    ends = dict.fromkeys(f"{end(cells['time'].values()):.2f}" for end in (min, max))
-    return str(cells["batches"]), "–".join(ends)
 
 
 def _claims(rows: Sequence[dict[str, Any]]) -> Any:

@@ -63,7 +63,7 @@ def _comparison(one: Mapping[str, Any]) -> list[str]:
         bounds = [
             f"{word.replace('_', ' ')} {one[word]:g}" for word in ("at_least", "at_most") if word in one
         ]
-        name = ", ".join(one["fact"])
+        name = " less ".join(", ".join(one[key]) for key in ("fact", "minus") if key in one)
         return [one["results"], name, ", ".join(bounds), f"{one['value']:.4g}", one["verdict"]]
     digits, where = one["digits"], f"{one['results']}, {one['setting']}"
     if "than" not in one:

@@ -1,11 +1,13 @@
 """Claims: every comparison names cells that exist, and verdicts follow from numbers."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tailormix.experiments.paper import Table, read_table
 from tailormix.experiments.reproducing.claims import judged, read_claims
+from tailormix.experiments.reproducing.storing import read_records
 
 CLAIMS, FRONT = read_claims()["claims"], read_claims()["front"]
 
@@ -53,6 +55,22 @@ def verdicts(*compare: dict[str, Any]) -> tuple[list[str], str]:
     given = [{"results": "made", "setting": "s", "column": "e", "expect": "better", **one} for one in compare]
     found = judged([{"claim": "x", "paper": "y", "compare": given}], records())[0]
     return [one["verdict"] for one in found["compared"]], found["verdict"]
+
+
+def test_facts_are_compared_with_bounds_and_with_one_another() -> None:
+    """3 failures: at least 2 holds, at most 2 does not; 3 less 3 is 0; what is not there was not measured."""
+    fact = ["bound", "failures"]
+    assert verdicts({"fact": fact, "at_least": 2}, {"fact": fact, "at_most": 2})[0] == ["agrees", "disagrees"]
+    assert verdicts({"fact": fact, "minus": fact, "at_least": 0})[0] == ["agrees"]
+    assert verdicts({"fact": fact, "minus": fact, "at_least": 1})[0] == ["disagrees"]
+    assert verdicts({"fact": fact, "minus": ["bound", "none"], "at_least": 0})[0] == ["not measured"]
+
+
+def test_facts_of_the_claims_are_among_the_committed_results() -> None:
+    folder = Path(__file__).parents[3] / "docs" / "results"
+    named = [claim for claim in CLAIMS if any("fact" in one for one in claim["compare"])]
+    for claim in judged(named, read_records(folder)):
+        assert all(one["value"] is not None for one in claim["compared"])
 
 
 def test_verdicts_follow_from_differences_and_p_values() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Records = dict[str, dict[str, Any]]
 KEYS = ("claim", "paper", "why", "compare")
-COMPARED = ("results", "setting", "row", "than", "column", "expect", "fact", "at_least", "at_most")
+COMPARED = ("results", "setting", "row", "than", "column", "expect", "fact", "minus", "at_least", "at_most")
 EXPECTED = ("better", "worse", "equal", "near the paper")
 NEAR = 2.0  # pooled standard deviations
 
@@ -57,7 +57,7 @@ def _compared(one: Mapping[str, Any], records: Records) -> dict[str, Any]:
     if record is None:
         return dict(one)
     if "fact" in one:
-        return {**one, "value": _fact(record.get("facts", {}), one["fact"])}
+        return {**one, "value": _difference(record.get("facts", {}), one)}
     cells, column = _cells(record, one)
     row = cells.get(one["row"], {})
     shown = {**one, "better": column.get("better"), "digits": column.get("digits")}
@@ -69,6 +69,12 @@ def _compared(one: Mapping[str, Any], records: Records) -> dict[str, Any]:
         return shown
     test = paired(_by_seed(row["ours"]), _by_seed(other))
     return shown | {"other": other} | ({} if test is None else {"difference": test.difference, "p": test.p})
+
+
+def _difference(facts: Any, one: Mapping[str, Any]) -> float | None:
+    """A fact, less another one where ``minus`` names it."""
+    value, less = _fact(facts, one["fact"]), _fact(facts, one["minus"]) if "minus" in one else 0.0
+    return None if value is None or less is None else value - less
 
 
 def _fact(facts: Any, keys: Sequence[str]) -> float | None:

@@ -9,6 +9,8 @@ from .published import PEERS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from tailormix.data.access.record import Task
+
 INTRODUCTION = """# What a step costs
 
 Made by `tailormix bench --out costs.json --page costs.md`; do not edit. All methods take turns in one run,
@@ -16,7 +18,7 @@ and the fastest turn of each counts: ratios are what to read, the milliseconds a
 batch. The paper's columns are the batches in memory and its time for an epoch against that of one method, the
 least and the greatest over its data sets.
 """
-TITLES = {"classification": "Classification", "regression": "Regression"}
+TITLES: dict[Task, str] = {"classification": "Classification", "regression": "Regression"}
 
 
 def cost_page(found: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from tailormix import checks
-from tailormix.scalars import scalar
+from tailormix.kept import scalar
 
 if TYPE_CHECKING:
     from torch import Tensor

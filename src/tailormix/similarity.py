@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from tailormix import checks
+from tailormix.kept import scalar
 from tailormix.plan import take
-from tailormix.scalars import scalar
 
 if TYPE_CHECKING:
     from torch import Tensor

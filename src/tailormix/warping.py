@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch.nn import functional
 
 from tailormix import checks
-from tailormix.scalars import scalar
+from tailormix.kept import kept, scalar
 from tailormix.tables import beta_quantile_ratio
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-Maker = TypeVar("Maker", bound="Callable[..., Tensor]")
 LIMIT = 1e30  # stands for an infinite logit, so that 0·∞ and ∞/∞ never arise
 CEILING = 1e24  # stands for τ = ∞, its inverse for τ = 0; below LIMIT, so that λ = 0 and λ = 1 stay fixed
 HIGHEST_Q = 1e12  # 1/√τ at its end
@@ -184,23 +182,8 @@ def _interpolate(level: Tensor, q: Tensor) -> Tensor:
     return torch.grid_sampler(_table(level.device, level.dtype), grid, BILINEAR, BORDER, True).view_as(level)
 
 
-def constant_for_compiler(function: Maker) -> Maker:
-    """Mark a function that the compiler is to run while it traces, keeping its tensor as a constant.
-
-    The mark is what ``torch.compiler.assume_constant_result`` sets, which itself would import the compiler.
-    """
-    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
-    return function
-
-
-@constant_for_compiler  # scipy enters no graph
+@kept  # scipy enters no graph
 def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
-    return _cached_table(device, dtype)
-
-
-@functools.cache
-@torch.inference_mode(False)  # what is kept must also serve calls outside inference mode
-def _cached_table(device: torch.device, dtype: torch.dtype) -> Tensor:
     """-2ρ over (1/(1+|L|/2), 1/(1+q)) in [0, 1]², a quarter of the image; the others are never read."""
     rho = torch.from_numpy(beta_quantile_ratio() * -2).flip(0, 1).T
     image = functional.pad(rho, (len(rho) - 1, 0, len(rho) - 1, 0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,8 +9,8 @@ import torch
 
 from tailormix import checks
 from tailormix.coefficients.beta import Beta
+from tailormix.kept import kept
 from tailormix.plan import take
-from tailormix.warping import constant_for_compiler
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,7 +74,7 @@ class Remix:
         """N_i, the number of training samples of each sample's class, (n,)."""
         if not batch.classification or self.counts is None:
             raise ValueError("Remix is defined for classification, got real targets")
-        counts: Tensor = _counts_on(self.counts, batch.y.device)
+        counts = _counts_on(self.counts, batch.y.device)
         if batch.y.is_floating_point():
             return batch.y @ counts.to(batch.y.dtype)
         if checks.readable(batch.y) and int(batch.y.max()) >= len(self.counts):
@@ -85,12 +84,6 @@ class Remix:
         return counts[batch.y.long()]
 
 
-@constant_for_compiler
+@kept
 def _counts_on(counts: tuple[float, ...], device: torch.device) -> Tensor:
-    return _cached_counts(counts, device)
-
-
-@functools.cache
-@torch.inference_mode(False)  # what is kept must also serve calls outside inference mode
-def _cached_counts(counts: tuple[float, ...], device: torch.device) -> Tensor:
     return torch.tensor(counts, dtype=torch.float32, device=device)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,7 +10,7 @@ import torch
 from tailormix import checks
 from tailormix.batch import Batch, Mixed
 from tailormix.draws import GRAINS
-from tailormix.warping import constant_for_compiler
+from tailormix.kept import kept
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,7 +62,7 @@ class CutBox:
 
 def _box(side: Tensor, height: int, width: int, draws: Draws) -> tuple[Tensor, Tensor]:
     """First and one past last pixel of a box, clipped: rows and columns as (2, m) whole numbers."""
-    size: Tensor = _lengths(height, width, side.device)
+    size = _lengths(height, width, side.device)
     half = (side * size).mul_(0.5).floor_()  # ⌊⌊W√(1-λ)⌋/2⌋
     centre = (draws.uniform(2, side.shape[0]) * size).floor_()  # below the length: u is at most 1 - 2⁻²⁴
     return (centre - half).clamp_(min=0), torch.minimum(centre + half, size)
@@ -77,12 +76,6 @@ def _outside(start: Tensor, stop: Tensor, height: int, width: int) -> Tensor:
     return torch.addcmul(inside.new_ones(()), rows, columns, value=-1)
 
 
-@constant_for_compiler
+@kept
 def _lengths(height: int, width: int, device: torch.device) -> Tensor:
-    return _kept_lengths(height, width, device)
-
-
-@functools.lru_cache(maxsize=64)
-@torch.inference_mode(False)  # what is kept must also serve calls outside inference mode
-def _kept_lengths(height: int, width: int, device: torch.device) -> Tensor:
     return torch.tensor([[height], [width]], dtype=torch.float32, device=device)

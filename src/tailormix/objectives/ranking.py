@@ -103,6 +103,6 @@ def _passes(
     logits: Tensor = model(batch.x)
     num_classes_of(logits, batch)
     mixed = [mix(batch) for _ in range(mixes)]
-    if all(m.place is None for m in mixed):
+    if mixes > 1 and all(m.place is None for m in mixed):
         return logits, mixed, model(torch.cat([m.x for m in mixed])).chunk(mixes)
     return logits, mixed, tuple(m.predict(model) for m in mixed)

@@ -9,6 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.batch import SPACES, Batch, Space
+from tailormix.kept import kept
 from tailormix.similarity import all_squared
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ class DistanceQuantile:
         admissible = squares <= threshold if self.side == "lower" else squares > threshold
         admissible.fill_diagonal_(True)
         # One of the admissible by its number among them: one uniform a row, where argmax would take n.
-        number = admissible.cumsum(1)
-        chosen = (draws.uniform(len(number), 1).double() * number[:, -1:]).long()
+        number = admissible.cumsum(1, dtype=torch.int32)
+        chosen = (draws.uniform(len(number), 1).double() * number[:, -1:]).int()
         return torch.searchsorted(number, chosen, right=True)[:, 0]
 
 
@@ -74,6 +75,12 @@ def order_statistic(matrix: Tensor, q: float) -> Tensor:
     position = int(q * (n * n - 1))
     if position < n:
         return matrix.new_zeros(())
-    rows, columns = torch.triu_indices(n, n, 1, device=matrix.device).unbind()
-    half = matrix.flatten().index_select(0, rows * n + columns)
+    half = matrix.flatten().index_select(0, _above_diagonal(n, matrix.device))
     return half.kthvalue((position - n) // 2 + 1).values
+
+
+@kept
+def _above_diagonal(n: int, device: torch.device) -> Tensor:
+    """Where the entries above the diagonal of an n × n matrix lie in its memory."""
+    rows, columns = torch.triu_indices(n, n, 1, device=device).unbind()
+    return rows * n + columns

@@ -148,7 +148,7 @@ def all_squared(points: Tensor) -> Tensor:
     # Around the origin, since ‖a‖² + ‖b‖² - 2ab loses the differences of points far from it.
     rows = rows - rows.mean(0)
     lengths = rows.square().sum(1)
-    squares = torch.addmm(lengths[:, None] + lengths, rows, rows.T, alpha=-2)
+    squares = (lengths[:, None] + lengths).addmm_(rows, rows.T, alpha=-2)
     return torch.maximum(squares, squares.T).clamp_(min=0).fill_diagonal_(0)
 
 

@@ -10,7 +10,7 @@ import torch
 from tailormix import checks
 from tailormix.batch import Batch, Mixed
 from tailormix.draws import GRAINS
-from tailormix.kept import kept
+from tailormix.kept import kept, scalar
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,29 +51,35 @@ class CutBox:
         lam = plan.lam if self.per == "sample" else plan.lam[:1]
         if self.probability < 1:
             lam = torch.where(draws.uniform(lam.shape[0]) < self.probability, lam, 1.0)
-        start, stop = _box((1 - lam).sqrt_(), height, width, draws)
-        share = (stop - start).prod(0) / (height * width)
+        one = scalar(1.0, lam)
+        start, stop = _box(torch.rsub(lam, one).sqrt_(), height, width, draws)
+        rows, columns = (stop - start).unbind()
+        kept_share = torch.rsub((rows * columns).mul_(scalar(1 / (height * width), lam)), one)
         outside = _outside(start, stop, height, width).to(batch.x.dtype)
         outside = outside.view(-1, *(1,) * (batch.x.dim() - 3), height, width)
         # lerp_ with weights 0 and 1 copies exactly, and several times faster than where.
         x = batch.partner_inputs(plan.partner).lerp_(batch.x, outside)
-        return Mixed(x, replace(plan, lam=(1 - share).expand(len(batch))), batch)
+        return Mixed(x, replace(plan, lam=kept_share.expand(len(batch))), batch)
 
 
 def _box(side: Tensor, height: int, width: int, draws: Draws) -> tuple[Tensor, Tensor]:
     """First and one past last pixel of a box, clipped: rows and columns as (2, m) whole numbers."""
     size = _lengths(height, width, side.device)
-    half = (side * size).mul_(0.5).floor_()  # ⌊⌊W√(1-λ)⌋/2⌋
+    half = (side * size).mul_(scalar(0.5, size)).floor_()  # ⌊⌊W√(1-λ)⌋/2⌋
     centre = (draws.uniform(2, side.shape[0]) * size).floor_()  # below the length: u is at most 1 - 2⁻²⁴
     return (centre - half).clamp_(min=0), torch.minimum(centre + half, size)
 
 
 def _outside(start: Tensor, stop: Tensor, height: int, width: int) -> Tensor:
     """0.0 inside the box and 1.0 elsewhere, (m, height, width)."""
-    pixel = torch.arange(max(height, width), device=start.device)
-    inside = ((pixel >= start[:, :, None]) & (pixel < stop[:, :, None])).float()
-    rows, columns = inside[0, :, :height, None], inside[1, :, None, :width]
-    return torch.addcmul(inside.new_ones(()), rows, columns, value=-1)
+    pixel = _pixels(max(height, width), start.device)
+    beside = ((pixel < start[:, :, None]) | (pixel >= stop[:, :, None])).float()
+    return torch.maximum(beside[0, :, :height, None], beside[1, :, None, :width])
+
+
+@kept
+def _pixels(length: int, device: torch.device) -> Tensor:
+    return torch.arange(length, dtype=torch.float32, device=device)
 
 
 @kept

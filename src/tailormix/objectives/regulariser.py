@@ -43,7 +43,8 @@ class Regulariser:
             mixed = mix(batch)
             predictions = _both(model, batch, mixed)
         classes = num_classes_of(predictions, batch)
-        targets = torch.cat((_clean_targets(batch, classes), mixed.targets(classes)))
+        clean_targets = _clean_targets(batch, classes)
+        targets = torch.cat((clean_targets, _mixed_targets(mixed, clean_targets, classes)))
         weight, mixed_weight = batch.weight, mixed.weight()
         if weight is not None and mixed_weight is not None:
             weight = torch.cat((weight, mixed_weight))
@@ -60,3 +61,8 @@ def _both(model: nn.Module, batch: Batch, mixed: Mixed) -> Tensor:
 
 def _clean_targets(batch: Batch, classes: int | None) -> Tensor:
     return batch.y if classes is None or batch.y.is_floating_point() else one_hot(batch.y, classes)
+
+
+def _mixed_targets(mixed: Mixed, clean: Tensor, classes: int | None) -> Tensor:
+    """The clean targets, mixed; partners from the pool have targets of their own."""
+    return mixed.plan.for_targets.blend(clean) if mixed.batch.pool is None else mixed.targets(classes)

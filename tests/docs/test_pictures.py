@@ -15,17 +15,21 @@ from helpers import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
+from sharing import made_once
+
 PICTURES = ("kernel", "warps", "density", "pairs", "reliability")
 IMAGES = ROOT / "docs" / "images"
 
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("images")
+    return made_once(tmp_path_factory, "images", draw)
+
+
+def draw(folder: Path) -> None:
     drawing = script("make_pictures")
     assert tuple(drawing["PICTURES"]) == PICTURES
     drawing["main"](["--out", str(folder)])
-    return folder
 
 
 @pytest.mark.parametrize("name", PICTURES)

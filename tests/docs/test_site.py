@@ -15,6 +15,7 @@ import torch
 
 from docs.pages import name_of, pages
 from helpers import ROOT
+from sharing import made_once
 from tailormix import METHODS, build_method
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ FETCHING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "sou
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as ``make docs`` builds it."""
-    folder = tmp_path_factory.mktemp("site")
+    return made_once(tmp_path_factory, "site", build)
+
+
+def build(folder: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     settings = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     result = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    return folder
 
 
 class Fetched(HTMLParser):

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import transformers
 
+from sharing import made_once
+
 PROGRAM = str(Path(__file__).with_name("ranks.py"))
 RUNS = ("callback", "sk-mixup", "rankmixup", "text, erm", "text, sk-mixup", "text, sk-regmixup")
 
 
-@pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What each rank found."""
-    out = tmp_path_factory.mktemp("ranks")
+def launch(out: Path) -> None:
+    """Train on two ranks; each writes what it found into the folder."""
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
         [sys.executable, *torchrun, PROGRAM, str(out)],
@@ -31,6 +31,12 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What each rank found."""
+    out = made_once(tmp_path_factory, "integration-ranks", launch)
     return [json.loads((out / f"rank-{rank}.json").read_text()) for rank in range(2)]
 
 

@@ -1,10 +1,12 @@
-"""One rank of two that train with CRL under DDP: run as a program, prints its history as JSON."""
+"""Two ranks that train with CRL under DDP: run as a program, each writes its history as JSON."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import multiprocessing
 import sys
+from pathlib import Path
 
 import torch
 from torch import distributed, nn
@@ -47,9 +49,15 @@ def main(rank: int, store: str) -> None:
         "all": train(CRL(size=6), ids, ddp=True),
         "alone": train(CRL(size=6, group=alone), ids, ddp=False),
     }
-    sys.stdout.write(json.dumps(result))
+    Path(f"{store}.{rank}").write_text(json.dumps(result), encoding="utf-8")
     distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    context = multiprocessing.get_context("fork")  # nothing has run yet, and torch is imported once
+    ranks = [context.Process(target=main, args=(rank, sys.argv[1])) for rank in range(2)]
+    for each in ranks:
+        each.start()
+    for each in ranks:
+        each.join()
+    sys.exit(max(abs(each.exitcode or 0) for each in ranks))

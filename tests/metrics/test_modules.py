@@ -86,7 +86,8 @@ def test_two_ranks_equal_one(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["support_ranks"])  # imported once, not once a rank
     workers = [context.Process(target=rank, args=(number, port, str(tmp_path))) for number in range(2)]
     for worker in workers:
         worker.start()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sharing import made_once
 from support_runs import change, make_run
 from tailormix.reports.grouping import problems_of
 from tailormix.reports.report_page import report_page
@@ -52,7 +53,12 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]
     """What the probe found, and what the browser said on its console."""
     if CHROMIUM is None:
         pytest.skip("needs chromium (apt install chromium)")
-    folder = tmp_path_factory.mktemp("runs")
+    folder = made_once(tmp_path_factory, "seen", look_at_a_report)
+    return json.loads((folder / "found.json").read_text()), (folder / "console").read_text()
+
+
+def look_at_a_report(root: Path) -> None:
+    folder = root / "runs"
     for number, method in enumerate(("erm", "mixup", "sk-mixup")):
         for seed in range(2):
             make_run(folder / method / str(seed), method, seed, scale=(2.0, 4.0, 1.0)[number])
@@ -60,9 +66,11 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]
     make_run(folder / "regression", task="regression")
     page = html.escape(report_page(problems_of(read_runs([folder])[0])))
     frames = "".join(f'<iframe width="{w}" height="900" srcdoc="{page}"></iframe>' for w in (WIDE, NARROW))
-    outer = tmp_path_factory.mktemp("page") / "outer.html"
+    outer = root / "outer.html"
     outer.write_text(f"<!doctype html><body>{frames}<script>{PROBE}</script></body>", encoding="utf-8")
-    return look(outer, tmp_path_factory.mktemp("profile"))
+    found, console = look(outer, root / "profile")
+    (root / "found.json").write_text(json.dumps(found))
+    (root / "console").write_text(console)
 
 
 def look(page: Path, profile: Path) -> tuple[dict[str, Any], str]:

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
+from sharing import made_once
+
 PROGRAM = str(Path(__file__).with_name("ranks.py"))
 METHODS = ("mixup", "regmixup", "rankmixup")
 SETTINGS = ("epochs=2", "batch=255", "method=sk-mixup", "accelerator=cpu", "checkpoint_every=0")
 
 
-@pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
-    """The run folder, and what each rank found."""
-    out = tmp_path_factory.mktemp("ranks")
+def launch(out: Path) -> None:
+    """Train on two ranks; each writes what it found into the folder."""
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
         [sys.executable, *torchrun, PROGRAM, str(out), ",".join(METHODS), *SETTINGS],
@@ -29,6 +29,12 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """The run folder, and what each rank found."""
+    out = made_once(tmp_path_factory, "training-ranks", launch)
     return out / "run", [json.loads((out / f"rank-{rank}.json").read_text()) for rank in range(2)]
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
+from sharing import made_once
 from tailormix.experiments import read
 from tailormix.experiments.running import run_experiment
 from tailormix.reports.figures import circles, density, median_bars, mismatch, moons, theorems
@@ -33,14 +34,16 @@ METHODS = {
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One run that was really trained, a second seed and other methods that only say so."""
-    root = tmp_path_factory.mktemp("runs")
+    return made_once(tmp_path_factory, "figure-runs", make_runs)
+
+
+def make_runs(root: Path) -> None:
     real = root / "erm" / "seed-0"
     run_experiment(read("digits-mlp", [*SMALL, "method=erm"], seed=0), real)
     pretend(real, root / "erm" / "seed-1", accuracy=0.25, seed=1)
     for number, (name, method) in enumerate(METHODS.items()):
         pretend(real, root / name / "seed-0", accuracy=0.5 + 0.1 * number, method=method)
     (root / "unfinished").mkdir()
-    return root
 
 
 def pretend(real: Path, path: Path, *, accuracy: float, **settings: object) -> None:

@@ -118,6 +118,9 @@ def fingerprint(experiment: Experiment) -> str:
 def batches_in_memory(passes: str) -> int:
     """How many batches a step holds at once for its gradient (METHODS' ``passes``).
 
+    Partners do not count, wherever they come from: the blend is written over their copy before the network
+    sees it. The paper counts C-Mixup's, which come from the training set, as a second batch.
+
     >>> batches_in_memory("n + 3n"), batches_in_memory("n + n without gradient")
     (4, 1)
     """

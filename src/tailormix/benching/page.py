@@ -21,8 +21,8 @@ least and the greatest over its data sets.
 A run's `batches_in_memory` counts what the step keeps for its gradient, the column *with gradient*. The paper
 counts 2 for C-Mixup, whose partners are fetched from the training set. Here they are one more array of *n*
 rows that the blend is written into, just as Mixup's permuted copy is, and only the blend passes the network:
-C-Mixup counts 1 like Mixup, and the MB measured say the same. (The authors' SK Mixup for regression fetches its
-partners in the same way, and the paper counts 1 for it.)
+C-Mixup counts 1 like Mixup, and the MB measured say the same. (The authors' SK Mixup for regression fetches
+its partners in the same way, and the paper counts 1 for it.)
 """
 TITLES: dict[Task, str] = {"classification": "Classification", "regression": "Regression"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -120,8 +121,11 @@ def rewrite_output(
 
 @contextlib.contextmanager
 def hooks_honoured() -> Iterator[None]:
-    """Run compiled modules eagerly: they silently ignore hooks that are added after compilation."""
-    if torch.compiler.is_compiling():
+    """Run compiled modules eagerly: they silently ignore hooks that are added after compilation.
+
+    Where the compiler was never imported there are none, and importing it would take longer than a small run.
+    """
+    if torch.compiler.is_compiling() or "torch._dynamo" not in sys.modules:
         yield
         return
     with torch.compiler.set_stance("force_eager"):

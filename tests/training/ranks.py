@@ -86,21 +86,21 @@ def several_passes(name: str) -> list[list[float]]:
     return [p.grad.flatten().tolist() for p in model.parameters() if p.grad is not None]
 
 
-def gradients(name: str) -> list[list[float]]:
-    """One backward pass of a global batch whose plan pairs within the halves; no BatchNorm, no dropout."""
+def gradients(name: str, total: int = ROWS, shards: int = 2) -> list[list[float]]:
+    """One backward pass of a global batch whose plan pairs within the shards; no BatchNorm, no dropout."""
     fabric = make_fabric(Settings(accelerator="cpu"))
     draw = torch.Generator().manual_seed(0)
-    x, y = torch.rand(ROWS, 4, generator=draw), torch.arange(ROWS) % 3
-    lam = torch.rand(ROWS, generator=draw)
-    half = torch.arange(ROWS // 2)
+    x, y = torch.rand(total, 4, generator=draw), torch.arange(total) % 3
+    lam = torch.rand(total, generator=draw)
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
     step = fabric.setup(Step(model, build_method(name, num_classes=3)))
-    rows = share(torch.arange(ROWS), fabric.global_rank, fabric.world_size)
-    partner = half.roll(1) if fabric.world_size == 2 else torch.cat([half.roll(1), half.roll(1) + ROWS // 2])
+    rows = share(torch.arange(total), fabric.global_rank, fabric.world_size)
+    partner = torch.cat([share(torch.arange(total), rank, shards).roll(1) for rank in range(shards)])
+    plan = Plan(partner[rows] - rows[0], lam[rows])  # places within this rank's rows
     group = torch.distributed.group.WORLD if fabric.world_size > 1 else None
-    loss = step(x[rows], y[rows], plan=Plan(partner, lam[rows]), group=group)
-    sampler = Sampler(ROWS, ROWS, 0, rank=fabric.global_rank, ranks=fabric.world_size)
+    loss = step(x[rows], y[rows], plan=plan, group=group)
+    sampler = Sampler(total, total, 0, rank=fabric.global_rank, ranks=fabric.world_size)
     fabric.backward(loss * sampler.weight(0))
     return [p.grad.flatten().tolist() for p in model.parameters() if p.grad is not None]
 

@@ -17,6 +17,12 @@ Made by `tailormix bench --out costs.json --page costs.md`; do not edit. All met
 and the fastest turn of each counts: ratios are what to read, the milliseconds are one machine's. *n* is a
 batch. The paper's columns are the batches in memory and its time for an epoch against that of one method, the
 least and the greatest over its data sets.
+
+A run's `batches_in_memory` counts what the step keeps for its gradient, the column *with gradient*. The paper
+counts 2 for C-Mixup, whose partners are fetched from the training set. Here they are one more array of *n*
+rows that the blend is written into, just as Mixup's permuted copy is, and only the blend passes the network:
+C-Mixup counts 1 like Mixup, and the MB measured say the same. (The authors' SK Mixup for regression fetches
+its partners in the same way, and the paper counts 1 for it.)
 """
 TITLES: dict[Task, str] = {"classification": "Classification", "regression": "Regression"}
 

@@ -14,6 +14,7 @@ from tailormix.training.reporting import silent, tensorboard
 from .provenance import provenance
 from .record import CONDUCT, DEFAULTS
 from .shifts import judge_shifts
+from .starting import importing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,10 +48,11 @@ def run_experiment(
 
 
 def _trained(experiment: Experiment, path: Path, report: Reporter) -> dict[str, Any]:
-    from tailormix.training.parts import make_fabric
-    from tailormix.training.running import run
+    with importing():
+        from tailormix.training.parts import make_fabric
+        from tailormix.training.running import run
 
-    from .building import build
+        from .building import build
 
     fabric = make_fabric(experiment.training)
     facts = {
@@ -115,6 +117,9 @@ def fingerprint(experiment: Experiment) -> str:
 
 def batches_in_memory(passes: str) -> int:
     """How many batches a step holds at once for its gradient (METHODS' ``passes``).
+
+    Partners do not count, wherever they come from: the blend is written over their copy before the network
+    sees it. The paper counts C-Mixup's, which come from the training set, as a second batch.
 
     >>> batches_in_memory("n + 3n"), batches_in_memory("n + n without gradient")
     (4, 1)

@@ -109,14 +109,15 @@ def train_step(run: Run, x: Tensor, y: Tensor, rows: Tensor) -> Tensor:
     loss: Tensor = run.step(x, y, ids=rows.to(device, non_blocking=True), group=run.group)
     if device.type == "cpu" and not math.isfinite(loss.item()):
         raise non_finite(run, state.step)  # before the step, so that the weights stay good
-    weight = run.sampler.weight(state.step)
-    run.fabric.backward(loss if weight == 1 else loss * weight)
+    if (weight := run.sampler.weight(state.step)) != 1:
+        loss = loss * weight
+    run.fabric.backward(loss)
     if run.settings.clip:
         run.fabric.clip_gradients(run.step, run.optimiser, max_norm=run.settings.clip)
     run.optimiser.step()
     for parameter in run.parameters:
         parameter.grad = None  # what zero_grad does, without its bookkeeping
-    return loss.detach() * weight
+    return loss.detach()
 
 
 def set_rates(run: Run, step: int) -> float:

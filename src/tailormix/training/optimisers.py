@@ -53,6 +53,8 @@ def build_optimiser(
     >>> build_optimiser("sgd", [torch.nn.Parameter(torch.zeros(1))], {"lr": 0.5}).param_groups[0]["momentum"]
     0.9
     """
+    from .lean import lean
+
     record = OPTIMISERS[checks.known("optimiser", name, OPTIMISERS)]
     for key in options:
         checks.known(f"option of optimiser {name}", key, record.defaults)
@@ -60,7 +62,7 @@ def build_optimiser(
     checks.positive("lr", arguments["lr"])
     checks.non_negative("weight_decay", arguments["weight_decay"])
     parameters = list(parameters)
-    make = getattr(importlib.import_module("torch.optim"), record.attribute)
+    make: Any = lean(getattr(importlib.import_module("torch.optim"), record.attribute))
     return cast("optim.Optimizer", make(parameters, fused=fused and _fusible(parameters), **arguments))
 
 

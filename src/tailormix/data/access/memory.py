@@ -50,14 +50,14 @@ class MemorySplit:
     def batch(self, indices: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """Return (x, y) of the rows at positions ``indices``; see :class:`.record.Split`."""
         indices = indices.to(self.inputs.device, non_blocking=True)
-        x = self.inputs.index_select(0, indices)
-        return (x if self.transform is None else self.transform(x, generator)), self.targets[indices]
+        x, y = self.inputs.index_select(0, indices), self.targets.index_select(0, indices)
+        return (x if self.transform is None else self.transform(x, generator)), y
 
     def batches(self, plan: BatchPlan, workers: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the batches of the plan; workers would only slow it down."""
         del workers
         for indices, seed in plan:
-            yield self.batch(indices, torch.Generator().manual_seed(seed))
+            yield self.batch(indices, None if self.transform is None else torch.Generator().manual_seed(seed))
 
     def to(self, device: torch.device | str) -> MemorySplit:
         """Return the split on ``device``."""

@@ -1,0 +1,77 @@
+"""Optimisers without their decorators: the same numbers as torch's own, and no compiler is imported."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn, optim
+
+from helpers import run_python
+from tailormix.training import OPTIMISERS
+from tailormix.training.lean import lean
+
+KINDS = [(record.attribute, dict(record.defaults)) for record in OPTIMISERS.values()]
+
+
+def net() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+
+
+def walk(make: Any, options: dict[str, Any], model: nn.Module, steps: int = 3) -> Any:
+    """Some steps towards 0 with a fixed batch; the optimiser."""
+    optimiser = make(model.parameters(), **options)
+    x = torch.linspace(-1, 1, 15).view(5, 3)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        model(x).square().mean().backward()
+        optimiser.step()
+    return optimiser
+
+
+@pytest.mark.parametrize(("name", "options"), KINDS)
+@pytest.mark.parametrize("fused", [True, False])
+def test_steps_are_those_of_torch_to_the_last_bit(name: str, options: dict[str, Any], fused: bool) -> None:
+    base, ours, theirs = getattr(optim, name), net(), net()
+    options |= {"fused": fused, "lr": 0.1}
+    mine, torchs = walk(lean(base), options, ours), walk(base, options, theirs)
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(next(ours.parameters()), next(net().parameters()))
+    assert isinstance(mine, base)
+    assert list(mine.state_dict()["state"]) == list(torchs.state_dict()["state"])
+    assert all(
+        not p.requires_grad for values in mine.state.values() for p in values.values() if p is not None
+    )
+
+
+def test_its_state_can_go_on_in_torchs_own_and_back() -> None:
+    """Two steps, then one: with a change of hands in between nothing differs."""
+    alone, handed = net(), net()
+    walk(optim.Adam, {"lr": 0.1}, alone)
+    first = walk(lean(optim.Adam), {"lr": 0.1}, handed, steps=2)
+
+    def going_on(parameters: Any, **options: Any) -> Any:
+        optimiser = optim.Adam(parameters, **options)
+        optimiser.load_state_dict(first.state_dict())
+        return optimiser
+
+    walk(going_on, {"lr": 0.1}, handed, steps=1)
+    assert torch.equal(next(alone.parameters()), next(handed.parameters()))
+
+
+@pytest.mark.parametrize("name", ["moons", "digits-mlp"])
+def test_a_run_on_a_cpu_never_imports_the_compiler(name: str, tmp_path: Path) -> None:
+    """It would take longer than the run itself."""
+    code = f"""
+import gc, sys
+from pathlib import Path
+from tailormix.experiments import read
+from tailormix.experiments.running import run_experiment
+run_experiment(read({name!r}, ["epochs=1", "batch=100", "accelerator=cpu"]), Path({str(tmp_path)!r}))
+assert "torch._dynamo" not in sys.modules
+assert gc.isenabled() and gc.get_freeze_count() > 1000
+"""
+    run_python(code)
+    assert (tmp_path / "result.json").exists()

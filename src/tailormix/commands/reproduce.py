@@ -59,7 +59,7 @@ def reproduce(
     Example: tailormix reproduce regression --rows airfoil --seeds 0-9 --jobs 2
     """
     from tailormix import checks
-    from tailormix.experiments.many import ENGINES
+    from tailormix.experiments.engines import ENGINES
 
     try:
         checks.known("--engine", engine, ENGINES)

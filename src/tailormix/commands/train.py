@@ -28,7 +28,10 @@ Jobs = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
 Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all runs.")]
 Compile = Annotated[bool, typer.Option("--compile", help="Compile the model.")]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Also write scalars for TensorBoard.")]
-Engine = Annotated[str, typer.Option(help="Where many runs go: local, loky, ray or dask.")]
+Engine = Annotated[
+    str,
+    typer.Option(help="Where many runs go: local, loky, ray (RAY_ADDRESS) or dask (DASK_SCHEDULER_ADDRESS)."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -47,7 +50,7 @@ def train(
 
     Example: tailormix train digits-mlp --set method=mixup --seeds 0-9 --jobs 2
     """
-    from tailormix.experiments.many import ENGINES
+    from tailormix.experiments.engines import ENGINES
 
     chosen = [*(settings or []), *(["compile=true"] if compiled else [])]
     records = _records(experiment, chosen, seeds)

@@ -9,20 +9,23 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
 from tailormix.training import folder
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-    from types import FrameType
+from .engines import ENGINES
+from .stopping import stop_signal
 
-#: joblib's backends; runs are processes anyway, so that a thread to watch each is enough on one machine
-ENGINES = {"local": "threading", "loky": "loky", "ray": "ray", "dask": "dask"}
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from .stopping import Flag
+
+#: variables that a run on another machine needs as they are here; all others are that machine's own
+SENT = r"PYTHONPATH|TAILORMIX_.*"
 LOG = "log.txt"
 NOT_STARTED = "not started"
 PROGRAM = "import typer; from tailormix.commands.train import train; typer.run(train)"
@@ -55,29 +58,51 @@ class Outcome:
         return folder.read_json(self.task.path / folder.RESULT) if self.code == 0 else None
 
 
-def carry_out(task: Task, threads: int, stop: threading.Event | None = None) -> Outcome:
+@dataclass(frozen=True)
+class Surroundings:
+    """What a run finds around it, on whichever machine: the folder it starts in, and variables to be set."""
+
+    folder: Path
+    variables: Mapping[str, str]
+
+    @staticmethod
+    def here(jobs: int) -> Surroundings:
+        """Those of this process, with the cores shared out over the jobs unless somebody has decided."""
+        threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // jobs))
+        sent = {name: value for name, value in os.environ.items() if re.fullmatch(SENT, name)}
+        return Surroundings(Path.cwd(), {**sent, "OMP_NUM_THREADS": threads})
+
+
+def carry_out(task: Task, around: Surroundings, stop: Flag) -> Outcome:
     """Run one task to its end, in a process of its own; its words go to its log."""
-    if stop is not None and stop.is_set():
+    if stop.is_set():
         return Outcome(task, -signal.SIGTERM, NOT_STARTED)
+    path = around.folder / task.path
     try:
-        folder.prepare(task.path)
-        with (task.path / LOG).open("ab") as log:
-            program = [sys.executable, "-c", PROGRAM, *task.arguments]
-            given = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-            process = subprocess.Popen(program, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=given)
+        folder.prepare(path)
+        with (path / LOG).open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, *task.arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **around.variables},
+                cwd=around.folder,
+                process_group=0,  # Ctrl-C is passed on once, below; the terminal would say it a second time
+            )
             code = _wait(process, stop)
     except (OSError, folder.RunError) as error:
         return Outcome(task, 1, str(error))
-    return Outcome(task, code, "" if code == 0 else _tail(task.path / LOG))
+    return Outcome(task, code, "" if code == 0 else _tail(path / LOG))
 
 
-def _wait(process: subprocess.Popen[bytes], stop: threading.Event | None) -> int:
+def _wait(process: subprocess.Popen[bytes], stop: Flag) -> int:
     """Wait for the run; pass a wish to stop on to it, once, so that it saves and ends."""
     told = False
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            return process.wait(0.2 if stop is not None else None)
-        if stop is not None and stop.is_set() and not told:
+            return process.wait(0.2)
+        if not told and stop.is_set():
             process.terminate()
             told = True
 
@@ -90,47 +115,16 @@ def carry_out_all(tasks: Sequence[Task], jobs: int, engine: str = "local") -> It
     """Run the tasks, ``jobs`` at a time, and yield each as it ends; Ctrl-C and SIGTERM end all."""
     import joblib
 
-    backend = ENGINES[checks.known("engine", engine, ENGINES)]
-    _register(engine)
-    threads = int(os.environ.get("OMP_NUM_THREADS") or max(1, (os.cpu_count() or 1) // jobs))
-    with _stop_signal() as asked, joblib.parallel_config(backend=backend, n_jobs=jobs):
-        stop = asked if engine == "local" else None  # an event cannot travel to other machines
-        lazily = "list" if engine in ("ray", "dask") else "generator_unordered"
-        work = (joblib.delayed(carry_out)(task, threads, stop) for task in tasks)
-        yield from joblib.Parallel(return_as=lazily)(work)
-
-
-def _register(engine: str) -> None:
-    """Ray and Dask bring their own backends."""
-    try:
-        if engine == "ray":
-            from ray.util.joblib import register_ray  # type: ignore[import-not-found]
-
-            register_ray()
-        elif engine == "dask":
-            from distributed import Client  # type: ignore[import-not-found]
-
-            Client()
-    except ImportError as error:
-        package = {"ray": "ray", "dask": "distributed"}[engine]
-        raise ValueError(f"--engine {engine} needs the package {package}: pip install {package}") from error
-
-
-@contextlib.contextmanager
-def _stop_signal() -> Iterator[threading.Event]:
-    """An event that Ctrl-C or SIGTERM sets."""
-    asked = threading.Event()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-
-    def ask(_: int, __: FrameType | None) -> None:
-        asked.set()
-
-    before = {number: signal.signal(number, ask) for number in numbers}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    if not tasks:
+        return
+    start = ENGINES[checks.known("engine", engine, ENGINES)]
+    around = Surroundings.here(jobs)
+    with start(jobs) as options, stop_signal(around.folder / tasks[0].path.parent) as stop:
+        work = (joblib.delayed(carry_out)(task, around, stop) for task in tasks)
+        lazily = "list" if engine == "ray" else "generator_unordered"  # joblib has no other for Ray
+        with joblib.parallel_config(**options):
+            # No more runs than jobs are handed out, also where a cluster has more places.
+            yield from joblib.Parallel(return_as=lazily, pre_dispatch=jobs, batch_size=1)(work)
 
 
 def seeds_of(text: str) -> list[int]:

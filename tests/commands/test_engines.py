@@ -1,0 +1,101 @@
+"""Many runs on every engine: one that fails is isolated, and a signal ends all of them cleanly."""
+
+import importlib.util
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tailormix.commands.train import train
+from tailormix.experiments import many
+from tailormix.experiments.engines import ENGINES
+
+app = typer.Typer()
+app.command()(train)
+PACKAGES = {"dask": "distributed", "ray": "ray"}
+QUICK = ["moons", "--set", "epochs=1", "--set", "accelerator=cpu"]
+
+
+def needs(engine: str) -> Any:
+    """The engine as a parameter, skipped where its package is not installed."""
+    package = PACKAGES.get(engine)
+    absent = package is not None and importlib.util.find_spec(package) is None
+    return pytest.param(engine, marks=pytest.mark.skipif(absent, reason=f"{package} is not installed"))
+
+
+@pytest.mark.parametrize("engine", [needs(name) for name in ENGINES if name != "local"])
+def test_a_run_that_fails_stops_no_other(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder given relative to here is found from there; that of seed 1 is blocked by a file."""
+    for variable in ("DASK_SCHEDULER_ADDRESS", "RAY_ADDRESS"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    blocked = tmp_path / "runs" / folder_name() / "seed-1"
+    blocked.mkdir(parents=True)
+    (blocked / "checkpoints").write_text("")
+    before = signal.getsignal(signal.SIGTERM)
+    done = CliRunner().invoke(app, [*QUICK, "--seeds", "0-1", "--jobs", "2", "--engine", engine, "--json"])
+    assert done.exit_code == 1, done.stderr
+    assert [row["seed"] for row in json.loads(done.stdout)] == [0]
+    assert "again: tailormix train moons --set epochs=1" in done.stderr
+    assert "--seeds 1 --out runs" in done.stderr
+    assert "epoch 1/1" in (blocked.with_name("seed-0") / many.LOG).read_text()
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def folder_name() -> str:
+    from tailormix.experiments import read
+    from tailormix.experiments.running import fingerprint
+
+    return f"moons-{fingerprint(read('moons', ['epochs=1', 'accelerator=cpu']))}"
+
+
+@pytest.mark.parametrize("engine", [needs("local"), needs("dask")])
+def test_a_signal_reaches_every_run_once(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two programs that end with 7 at the first SIGTERM and with 8 at a second; a third that never starts."""
+    heard = "lambda *_: (signal.signal(signal.SIGTERM, lambda *_: sys.exit(8)), time.sleep(0.6), sys.exit(7))"
+    ready = "pathlib.Path(sys.argv[1]).write_text('')"
+    program = (
+        f"import pathlib, signal, sys, time; signal.signal(signal.SIGTERM, {heard}); {ready}; time.sleep(60)"
+    )
+    monkeypatch.setattr(many, "PROGRAM", program)
+    tasks = [many.Task((str(tmp_path / f"ready-{n}"),), tmp_path / str(n)) for n in range(3)]
+    ended = threading.Event()
+
+    def stop_when_ready() -> None:
+        while not ended.wait(0.05):
+            if len(list(tmp_path.glob("ready-*"))) == 2:
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+
+    watcher = threading.Thread(target=stop_when_ready)
+    watcher.start()
+    try:
+        outcomes = list(many.carry_out_all(tasks, 2, engine))
+    finally:
+        ended.set()
+        watcher.join()
+    found = {outcome.task.path.name: (outcome.code, outcome.said) for outcome in outcomes}
+    assert found == {"0": (7, ""), "1": (7, ""), "2": (-signal.SIGTERM, many.NOT_STARTED)}
+    assert not list(tmp_path.glob(".stop-*"))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed")
+def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "nonsense://10.0.0.1:1")
+    tasks = [many.Task(("moons",), tmp_path / "0")]
+    with pytest.raises(ValueError, match="dask cannot use the cluster at DASK_SCHEDULER_ADDRESS=nonsense"):
+        list(many.carry_out_all(tasks, 1, "dask"))
+
+
+def test_no_runs_are_no_work() -> None:
+    assert list(many.carry_out_all([], 1)) == []

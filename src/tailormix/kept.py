@@ -33,6 +33,7 @@ def kept(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     # torch.compiler.assume_constant_result sets, which itself would import the compiler.
     call.__code__ = call.__code__.replace(co_name=make.__name__)
     call._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    call.forget = remembered.cache_clear  # type: ignore[attr-defined]
     return functools.update_wrapper(call, make)
 
 

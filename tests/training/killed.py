@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import lightning_fabric  # noqa: F401 - imported before the forks, not in each of them
 import numpy as np
 import sklearn.datasets  # noqa: F401
 import torch

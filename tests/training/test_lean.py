@@ -1,5 +1,6 @@
 """Optimisers without their decorators: the same numbers as torch's own, and no compiler is imported."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 from torch import nn, optim
 
 from helpers import run_python
-from tailormix.training import OPTIMISERS
+from tailormix.training import OPTIMISERS, build_optimiser
 from tailormix.training.lean import lean
 
 KINDS = [(record.attribute, dict(record.defaults)) for record in OPTIMISERS.values()]
@@ -66,6 +67,7 @@ def test_a_run_on_a_cpu_never_imports_the_compiler(name: str, tmp_path: Path) ->
     """It would take longer than the run itself."""
     code = f"""
 import gc, sys
+import pickle
 from pathlib import Path
 from tailormix.experiments import read
 from tailormix.experiments.running import run_experiment
@@ -75,3 +77,21 @@ assert gc.isenabled() and gc.get_freeze_count() > 1000
 """
     run_python(code)
     assert (tmp_path / "result.json").exists()
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_a_pickled_optimiser_goes_on_as_it_was(name: str) -> None:
+    """Estimators keep theirs; the class is made anew where it is read."""
+    weight = nn.Parameter(torch.ones(3))
+    optimiser = build_optimiser(name, [weight], {"lr": 0.1})
+    for _ in range(2):
+        weight.grad = torch.tensor([1.0, 2.0, 3.0])
+        optimiser.step()
+    copy = pickle.loads(pickle.dumps(optimiser))
+    (other,) = copy.param_groups[0]["params"]
+    assert type(copy) is type(optimiser)
+    for each in (weight, other):
+        each.grad = torch.tensor([3.0, 2.0, 1.0])
+    optimiser.step()
+    copy.step()
+    assert torch.equal(weight, other)

@@ -30,4 +30,15 @@ def lean(base: type[optim.Optimizer]) -> type[optim.Optimizer]:
     step: Any = torch.no_grad()(inspect.unwrap(base.step))
     step.hooked = True  # or torch would wrap it for the profiler
     bare = {name: inspect.unwrap(getattr(base, name)) for name in SHIELDED}
-    return type(base.__name__, (base,), {**bare, "step": step, "__doc__": base.__doc__})
+    body = {**bare, "step": step, "__reduce__": _reduced, "__doc__": base.__doc__}
+    return type(base.__name__, (base,), body)
+
+
+def _reduced(optimiser: optim.Optimizer) -> tuple[Any, ...]:
+    """What pickle keeps: the class of torch, from which the lean one is made again, and the state."""
+    return _blank, (type(optimiser).__mro__[1],), optimiser.__getstate__()
+
+
+def _blank(base: type[optim.Optimizer]) -> optim.Optimizer:
+    kind = lean(base)  # type: ignore[arg-type]
+    return kind.__new__(kind)

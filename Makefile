@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
+# Packages are compiled by all cores instead of by pip, but for what no test imports.
+UNUSED := /tests/|/transformers/models/|/site-packages/pip/
 
 .PHONY: demo test lint format bench docs clean
 
@@ -32,6 +34,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tailormix needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '$(UNUSED)' $(VENV)/lib src || true
 	touch $@
 
 clean:                    ## remove everything that was made here

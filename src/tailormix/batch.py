@@ -97,7 +97,7 @@ class Batch:
         return self.embeddings() if callable(self.embeddings) else self.embeddings
 
     def pair_features(self, partner: Tensor, space: Space | None = None) -> tuple[Tensor, Tensor]:
-        """The points (n, ...) of the samples and those of their partners."""
+        """The points (n, ...) of the samples and those of their partners, a tensor of its own."""
         points = self.features(space)
         if self.pool is None:
             return points, take(points, partner)
@@ -107,7 +107,7 @@ class Batch:
         if space == "embedding":
             raise ValueError("partners from the pool have no embeddings: use space='label' or space='input'")
         others = self.pool.inputs(partner)
-        return points, _measured(space, others) if callable(space) else others
+        return points, _measured(space, others).clone() if callable(space) else others
 
     def partner_inputs(self, partner: Tensor) -> Tensor:
         """The inputs of the partners, as a tensor of its own."""

@@ -108,9 +108,8 @@ def _bag(a: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
     lam = lam.to(device=a.device, dtype=torch.float32)
     rows = torch.stack((torch.arange(len(partner)), partner), dim=1)
     shares = torch.stack((lam, torch.rsub(lam, scalar(1.0, lam))), dim=1)
-    return functional.embedding_bag(rows, a.view(len(a), -1), per_sample_weights=shares, mode="sum").view_as(
-        a
-    )
+    flat = a.view(len(a), -1)
+    return functional.embedding_bag(rows, flat, per_sample_weights=shares, mode="sum").view_as(a)
 
 
 def take(a: Tensor, index: Tensor) -> Tensor:

@@ -221,3 +221,13 @@ def test_label_space_of_class_indices_needs_their_number() -> None:
 def test_bad_settings(build: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         build()
+
+
+def test_points_that_a_space_keeps_are_not_written_over() -> None:
+    """Distances are formed in place: what a function of x returns for the pool must be copied first."""
+    remembered = torch.rand(6, 2)
+    before = remembered.clone()
+    x, y = torch.rand(6, 3), torch.rand(6)
+    method = SKMixup(space=lambda _: remembered, partners="pool").fit(x, y)
+    method.plan(x, y)
+    assert torch.equal(remembered, before)

@@ -8,6 +8,8 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tailormix.training.signals import handled
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -45,13 +47,8 @@ def stop_signal(folder: Path) -> Iterator[Flag]:
 
     names = ("SIGINT", "SIGTERM", "SIGHUP")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    before = {number: signal.getsignal(number) for number in numbers}
-    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, ask)
     try:
-        yield flag
+        with handled([number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN], ask):
+            yield flag
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
         flag.path.unlink(missing_ok=True)

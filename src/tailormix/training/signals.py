@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -28,17 +28,24 @@ def polite_stop() -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    before = {number: signal.getsignal(number) for number in SIGNALS}
 
     def ask(number: int, _: FrameType | None) -> None:
         if asked.is_set():
             raise KeyboardInterrupt(f"second signal {number}")
         asked.set()
 
-    for number in SIGNALS:
-        signal.signal(number, ask)
-    try:
+    with handled(SIGNALS, ask):
         yield asked
+
+
+@contextlib.contextmanager
+def handled(numbers: Iterable[int], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Inside, ``handler`` takes these signals; afterwards whoever had them before."""
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, other in before.items():
+            signal.signal(number, other)

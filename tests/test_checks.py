@@ -4,7 +4,6 @@ import math
 import re
 
 import pytest
-import torch
 
 from tailormix import checks
 
@@ -62,8 +61,3 @@ def test_known_names() -> None:
         checks.known("kind", "xyz", ["beta"])
     with pytest.raises(TypeError, match="unknown kind 3"):
         checks.known("kind", 3, ["beta"])
-
-
-def test_values_are_read_on_the_cpu_only() -> None:
-    assert checks.readable(torch.rand(1))
-    assert not checks.readable(torch.rand(1, device="meta"))

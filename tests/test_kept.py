@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tailormix.kept import kept, scalar
+from tailormix.kept import kept, readable, scalar
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -35,6 +35,11 @@ def test_what_was_first_kept_in_inference_mode_serves_training() -> None:
     (a * scalar(0.123, a)).sum().backward()
     assert a.grad is not None
     torch.testing.assert_close(a.grad, torch.full((2,), 0.123))
+
+
+def test_values_are_read_on_the_cpu_only() -> None:
+    assert readable(torch.rand(1))
+    assert not readable(torch.rand(1, device="meta"))
 
 
 def test_a_kept_tensor_is_made_once() -> None:

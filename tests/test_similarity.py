@@ -12,7 +12,7 @@ from torch import Tensor
 
 from helpers import run_python
 from tailormix import pair_distance, similarity_kernel
-from tailormix.similarity import euclidean
+from tailormix.similarity import distance_and_unit, euclidean, kernel_width
 
 
 def reference(z: Tensor, partner: Tensor, power: int = 2) -> np.ndarray:
@@ -118,7 +118,7 @@ def test_points_of_any_size_give_the_same_relative_distances(size: float, square
     torch.testing.assert_close(got, wanted, rtol=2e-6, atol=0)
     length = torch.linalg.vector_norm((z - z[partner]).double(), dim=1)
     torch.testing.assert_close(
-        euclidean(z * size, z[partner] * size).double(), length * size, rtol=1e-6, atol=0
+        euclidean(z * size, lambda: z[partner] * size).double(), length * size, rtol=1e-6, atol=0
     )
 
 
@@ -232,3 +232,29 @@ if __name__ == "__main__":
 def test_two_processes_measure_like_one() -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert run_python(TWO_RANKS, arguments=[f"{folder}/store"]).strip() == "equal"
+
+
+@given(
+    tau_max=st.floats(1e-6, 1e6),
+    tau_std=st.floats(0.1, 100),
+    unit=st.floats(1e-3, 1e3),
+    shift=st.floats(0, 2),
+)
+def test_width_is_what_the_kernel_says(tau_max: float, tau_std: float, unit: float, shift: float) -> None:
+    distance = torch.tensor([0.0, 1.0, shift])
+    tau = similarity_kernel(distance, tau_max, tau_std)
+    width = kernel_width(distance * unit, unit, tau_max, tau_std)
+    torch.testing.assert_close(width, tau.rsqrt(), rtol=1e-4, atol=0)
+
+
+def test_no_mixing_has_infinite_width() -> None:
+    assert kernel_width(torch.ones(2), 1.0, 0.0, 0.25).tolist() == [math.inf] * 2
+    assert kernel_width(torch.full((2,), 1e6), 1.0, 1.0, 0.25).tolist() == [math.inf] * 2
+
+
+def test_unit_is_the_mean_where_values_can_be_read() -> None:
+    z, others = torch.tensor([[0.0], [1.0], [3.0]]), torch.tensor([[1.0], [3.0], [0.0]])
+    distance, unit = distance_and_unit(z, others.clone)
+    assert (distance.tolist(), unit) == ([1.0, 4.0, 9.0], pytest.approx(14 / 3))
+    distance, unit = distance_and_unit(z * 1e-30, (others * 1e-30).clone)  # squares vanish in float32
+    assert (distance.tolist(), unit) == (pytest.approx([3 / 14, 12 / 14, 27 / 14]), 1.0)

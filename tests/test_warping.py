@@ -13,7 +13,7 @@ from helpers import graph_distance, quantile
 from tailormix import warp
 from tailormix.exact import WARPS as EXACT
 from tailormix.tables import beta_quantile_ratio
-from tailormix.warping import WARPS
+from tailormix.warping import WARPS, _fused, _interpolate, beta_draw
 
 KINDS = sorted(WARPS)
 GRID = 2.0**-24  # the finest step of float32 below 1: there both u and 1-u are exact
@@ -298,3 +298,34 @@ def test_autocast_changes_nothing() -> None:
 def test_bad_input(arguments: tuple[object, ...], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         warp(*arguments)  # type: ignore[arg-type]
+
+
+@given(pairs=st.lists(st.tuples(st.integers(0, 2**24 - 1), taus), min_size=1, max_size=50))
+def test_a_draw_is_the_quantile_at_the_middle_of_its_interval(pairs: list[tuple[int, float]]) -> None:
+    steps, tau = torch.tensor(pairs, dtype=torch.float64).unbind(1)
+    lam = beta_draw((steps * GRID).float(), tau.rsqrt().float())
+    middle = (steps + 0.5) * GRID
+    off = graph_distance(middle.numpy(), tau.numpy(), lam.double().numpy())
+    assert off.max() <= 5e-6
+    mirrored = beta_draw(((2**24 - 1 - steps) * GRID).float(), tau.rsqrt().float())
+    torch.testing.assert_close(mirrored, 1 - lam, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("q", [0.0, 1e-45, 1e-12, 1.0, 1e12, 1e30, math.inf])
+def test_draws_of_any_width_are_numbers(q: float) -> None:
+    lam = beta_draw(torch.tensor([0.0, 0.25, 0.5 - GRID, 0.5, 0.75, 1 - GRID]), torch.full((6,), q))
+    assert ((lam >= 0) & (lam <= 1)).all()
+    assert torch.equal(lam, lam.sort().values)
+    if q == 0:
+        assert lam.tolist() == [0.5] * 6
+    if q == math.inf:
+        assert lam.tolist() == [0.0] * 3 + [1.0] * 3
+
+
+@given(pairs=points)
+def test_compiled_arithmetic_is_that_of_the_sampler(pairs: list[tuple[float, float]]) -> None:
+    u, tau = arrays(pairs)
+    level, q = (1 - 2 * u).atanh(), tau.rsqrt()
+    torch.testing.assert_close(_fused(level, q), _interpolate(level, q), rtol=0, atol=1e-6)
+    ends = torch.tensor([0.0, math.inf]), torch.tensor([math.inf, 0.0])
+    torch.testing.assert_close(_fused(*ends), _interpolate(*ends), rtol=0, atol=1e-6)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
-from tailormix import checks
 from tailormix.plan import Plan, one_hot, take
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 Space = str | Callable[["Tensor"], "Tensor"]
+Partners = Callable[[], "Tensor"]
 SPACES = ("embedding", "input", "label")
 
 
@@ -41,7 +42,7 @@ class Pool:
         return self.x(index).clone() if callable(self.x) else self.x[index]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Batch:
     """n samples and all that a method may want to know about them.
 
@@ -78,7 +79,7 @@ class Batch:
         """The space of distances: embeddings for classification and labels for regression, unless named."""
         if space is not None:
             return space
-        return "embedding" if self.classification else "label"
+        return "label" if self.num_classes is None and self.y.is_floating_point() else "embedding"
 
     def features(self, space: Space | None = None) -> Tensor:
         """The points (n, ...) between which distances are measured."""
@@ -96,18 +97,18 @@ class Batch:
             )
         return self.embeddings() if callable(self.embeddings) else self.embeddings
 
-    def pair_features(self, partner: Tensor, space: Space | None = None) -> tuple[Tensor, Tensor]:
-        """The points (n, ...) of the samples and those of their partners, a tensor of its own."""
+    def pair_features(self, partner: Tensor, space: Space | None = None) -> tuple[Tensor, Partners]:
+        """The points (n, ...) of the samples, and a function that gives a copy of their partners'."""
         points = self.features(space)
         if self.pool is None:
-            return points, take(points, partner)
+            return points, functools.partial(take, points, partner)
         space = self.space(space)
         if space == "label":
-            return points, self._label_points(self.pool.y[partner])
+            return points, lambda: self._label_points(self.pool.y[partner])
         if space == "embedding":
             raise ValueError("partners from the pool have no embeddings: use space='label' or space='input'")
         others = self.pool.inputs(partner)
-        return points, _measured(space, others).clone() if callable(space) else others
+        return points, (_measured(space, others) if callable(space) else others).clone
 
     def partner_inputs(self, partner: Tensor) -> Tensor:
         """The inputs of the partners, as a tensor of its own."""
@@ -130,7 +131,7 @@ def _measured(space: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     return points
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Mixed:
     """A mixed batch: inputs, the plan as it was carried out, and where in the model it is to happen.
 
@@ -164,7 +165,9 @@ class Mixed:
 
     def targets(self, num_classes: int | None = None) -> Tensor:
         """Mixed targets: soft rows (n, C) for classes, mixed values for real targets."""
-        batch, plan = self.batch, self.plan.for_targets
+        batch, plan = self.batch, self.plan
+        if plan.lam_targets is not None:
+            plan = plan.for_targets
         pool = None if batch.pool is None else batch.pool.y
         if batch.y.is_floating_point():
             return plan.blend(batch.y, pool)
@@ -187,49 +190,52 @@ class Mixed:
 
 def check_batch(batch: Batch) -> None:
     """Reject what no method can work with, before anything is drawn."""
-    n = _check_tensors(batch)
-    x, y = batch.x, batch.y
-    if not x.is_floating_point():
-        raise TypeError(f"x must be floating point, got dtype {x.dtype}: convert images with x.float() / 255")
-    if n == 0:
-        raise ValueError(f"x must hold at least one sample, got shape {tuple(x.shape)}")
+    x: Any = batch.x  # whatever was given
+    y: Any = batch.y
+    if not isinstance(x, torch.Tensor) or not x.is_floating_point() or not x.dim() or not x.shape[0]:
+        _reject_inputs(x)
+    n = x.shape[0]
+    if not isinstance(y, torch.Tensor) or not y.dim() or y.shape[0] != n:
+        _reject_rows("y", y, n)
     if not y.is_floating_point():
-        check_classes(y, batch.num_classes)
-    elif batch.num_classes is not None and (y.dim() != 2 or y.shape[1] != batch.num_classes):
+        if y.dim() != 1 or y.dtype == torch.bool or y.is_complex():
+            _reject_classes(y)
+    elif batch.num_classes is not None and y.shape != (n, batch.num_classes):
         raise ValueError(f"soft targets must have shape ({n}, {batch.num_classes}), got {tuple(y.shape)}")
+    if batch.embeddings is not None and not callable(batch.embeddings):
+        _check_rows("embeddings", batch.embeddings, n)
+    if batch.ids is not None or batch.weight is not None:
+        _check_columns(batch, n)
 
 
-def _check_tensors(batch: Batch) -> int:
-    """That everything given is a tensor with as many rows as x; their number."""
-    x: object = batch.x
+def _check_columns(batch: Batch, n: int) -> None:
+    for name, value in (("ids", batch.ids), ("weight", batch.weight)):
+        if value is not None:
+            _check_rows(name, value, n)
+            if value.dim() != 1:
+                raise ValueError(f"{name} must have shape ({n},), got {tuple(value.shape)}")
+
+
+def _check_rows(name: str, value: Any, n: int) -> None:
+    if not isinstance(value, torch.Tensor) or not value.dim() or value.shape[0] != n:
+        _reject_rows(name, value, n)
+
+
+def _reject_inputs(x: object) -> NoReturn:
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"x must be a tensor, got {type(x).__name__}")
-    n = x.shape[0] if x.dim() else 0
-    for name in ("y", "embeddings", "ids", "weight"):
-        value = getattr(batch, name)
-        if value is None and name != "y":
-            continue
-        if name == "embeddings" and callable(value):
-            continue
-        if not isinstance(value, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-        shape = value.shape
-        if n and (not shape or shape[0] != n):
-            raise ValueError(f"{name} must have {n} rows like x, got shape {tuple(shape)}")
-        if name in ("ids", "weight") and len(shape) != 1:
-            raise ValueError(f"{name} must have shape ({n},), got {tuple(shape)}")
-    return n
+    if not x.is_floating_point():
+        raise TypeError(f"x must be floating point, got dtype {x.dtype}: convert images with x.float() / 255")
+    raise ValueError(f"x must hold at least one sample, got shape {tuple(x.shape)}")
 
 
-def check_classes(y: Tensor, num_classes: int | None) -> None:
-    """Reject what cannot be class indices, and indices out of range where looking at them is free."""
+def _reject_rows(name: str, value: object, n: int) -> NoReturn:
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+    raise ValueError(f"{name} must have {n} rows like x, got shape {tuple(value.shape)}")
+
+
+def _reject_classes(y: Tensor) -> NoReturn:
     if y.dtype == torch.bool or y.is_complex():
         raise TypeError(f"y must hold class indices or real numbers, got dtype {y.dtype}")
-    if y.dim() != 1:
-        raise ValueError(f"class indices must have shape (n,), got {tuple(y.shape)}")
-    if num_classes is not None and checks.readable(y):
-        low, high = (int(bound) for bound in y.aminmax())
-        if low < 0 or high >= num_classes:
-            raise ValueError(
-                f"y must lie in 0..{num_classes - 1} (num_classes={num_classes}), got {low}..{high}"
-            )
+    raise ValueError(f"class indices must have shape (n,), got {tuple(y.shape)}")

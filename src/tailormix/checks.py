@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import torch
-
 
 def non_negative(name: str, value: float) -> float:
     """Return ``value`` if it is a finite number ≥ 0.
@@ -95,13 +93,3 @@ def names(name: str, value: Iterable[str]) -> tuple[str, ...]:
     if isinstance(value, str):
         raise TypeError(f"{name} must be a tuple of names, got the string {value!r}")
     return tuple(value)
-
-
-def readable(tensor: torch.Tensor) -> bool:
-    """Whether looking at values is free: on the CPU and outside compilation.
-
-    Elsewhere a look would synchronise the device or break the graph, so values are trusted there.
-    """
-    import torch
-
-    return tensor.is_cpu and not torch.compiler.is_compiling()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
+from torch.compiler import is_compiling
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -14,7 +14,6 @@ GRAINS = ("batch", "sample")  # how finely coefficients may be drawn
 SMALLEST, LARGEST = 1e-30, 1e30  # stand for the shape parameters 0 and ∞
 
 
-@dataclass(frozen=True)
 class Draws:
     """Random numbers on ``device``.
 
@@ -22,22 +21,20 @@ class Draws:
     on every device. Without one they come from the device's own generator, with no copy and no wait.
     """
 
-    device: torch.device
-    generator: torch.Generator | None = None
-
-    def __post_init__(self) -> None:
-        if self.generator is not None and self.generator.device.type != "cpu":
-            raise ValueError(f"generator must be a CPU generator, got one on {self.generator.device}")
+    def __init__(self, device: torch.device, generator: torch.Generator | None = None) -> None:
+        if generator is not None and generator.device.type != "cpu":
+            raise ValueError(f"generator must be a CPU generator, got one on {generator.device}")
+        self.device, self.generator = device, generator
 
     def uniform(self, *shape: int) -> Tensor:
         """U(0, 1), of the given shape."""
         if self.generator is None:
-            return torch.rand(shape, device=self.device)
+            return torch.rand(*shape, device=self.device)
         return torch.rand(shape, generator=self.generator, device="cpu").to(self.device)
 
     def permutation(self, n: int) -> Tensor:
         """A uniform permutation of n indices."""
-        if torch.compiler.is_compiling():  # an index of inductor may not come from randperm
+        if is_compiling():  # an index of inductor may not come from randperm
             return self.uniform(n).argsort()
         if self.generator is None:
             return torch.randperm(n, device=self.device)

@@ -1,4 +1,4 @@
-"""Tensors that are made once and kept: small batches pay for operations, not for arithmetic."""
+"""What is made once and kept, and when values may be looked at: small batches pay for every operation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 import torch
-
-from tailormix import checks
+from torch.compiler import is_compiling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +14,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PRECISE = (torch.float32, torch.float64)
+
+
+def readable(tensor: Tensor) -> bool:
+    """Whether looking at values is free: on the CPU and outside compilation.
+
+    Elsewhere a look would synchronise the device or break the graph, so values are trusted there.
+    """
+    return tensor.is_cpu and not is_compiling()
 
 
 def kept(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -29,12 +36,8 @@ def kept(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def call(*arguments: object) -> Tensor:
         return remembered(*arguments)
 
-    # The compiler tells constants apart by the names in the code. The mark is the one that
-    # torch.compiler.assume_constant_result sets, which itself would import the compiler.
-    call.__code__ = call.__code__.replace(co_name=make.__name__)
-    call._dynamo_marked_constant = True  # type: ignore[attr-defined]
     call.forget = remembered.cache_clear  # type: ignore[attr-defined]
-    return functools.update_wrapper(call, make)
+    return functools.update_wrapper(_marked(call, make.__name__), make)
 
 
 def scalar(value: float, like: Tensor) -> Tensor | float:
@@ -47,9 +50,29 @@ def scalar(value: float, like: Tensor) -> Tensor | float:
     tensor([0., 0., 0.])
     """
     # Half precision stays as it is: torch computes in float32 there, and a kept number would be rounded.
-    if like.dtype in PRECISE and checks.readable(like):
+    if like.is_cpu and like.dtype in PRECISE and not is_compiling():
         return _number(value, like.dtype)
     return value
+
+
+def constant(name: str, value: float) -> Callable[[], Tensor]:
+    """A function that gives one number, which float32 holds, in the form of :func:`scalar`, at less cost.
+
+    >>> torch.rsub(torch.tensor([0.25]), one())
+    tensor([0.7500])
+    """
+    number = torch.tensor(value, dtype=torch.float32, device="cpu")
+    return _marked(lambda: number, name)
+
+
+def _marked(call: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    """``call``, with the mark that torch.compiler.assume_constant_result sets, but without the compiler."""
+    call.__code__ = call.__code__.replace(co_name=name)  # by which the compiler tells constants apart
+    call._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return call
+
+
+one = constant("one", 1.0)
 
 
 @functools.lru_cache(maxsize=256)

@@ -13,6 +13,8 @@ from tailormix.batch import Batch, Mixed, Pool, check_batch
 from tailormix.draws import Draws
 from tailormix.embeddings import embed
 from tailormix.objectives.reduction import check_history, default_criterion
+from tailormix.plan import check_range
+from tailormix.words import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,8 +89,11 @@ class Method:
         generator: torch.Generator | None = None,
     ) -> Plan:
         """Who is mixed with whom, how strongly and why: look inside before, or hand it to :meth:`loss`."""
-        batch = self._batch(x, y, embeddings=embeddings, group=group)
-        return self._plan(batch, Draws(x.device, generator))
+        batch = self._batch(x, y, embeddings, group)
+        self._check_labels(y)
+        draws = Draws(x.device, generator)
+        plan = self.coefficients(batch, self.pairs(batch, draws), draws)
+        return explained(self.coefficients, plan, batch)
 
     def __call__(
         self,
@@ -107,10 +112,10 @@ class Method:
                 f"this method has no batch form, since {type(word).__name__} needs the model: "
                 "use .loss(model, x, y, criterion)"
             )
-        batch = self._batch(x, y, embeddings=embeddings, group=group)
-        if not y.is_floating_point() and self.num_classes is None:
+        batch = self._batch(x, y, embeddings, group)
+        if self.num_classes is None and not y.is_floating_point():
             raise ValueError("num_classes is needed to turn class indices into soft targets, got None")
-        mixed = _Mix(self, Draws(x.device, generator), plan)(batch)
+        mixed = self._mix(batch, Draws(x.device, generator), plan)
         return mixed.x, mixed.targets()
 
     def loss(
@@ -145,32 +150,44 @@ class Method:
         if not isinstance(model, nn.Module):
             raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
         measured = functools.cache(lambda: embed(model, x, self.embedding_layer))
-        batch = self._batch(
-            x,
-            y,
-            embeddings=measured if embeddings is None else embeddings,
-            ids=ids,
-            weight=weight,
-            group=group,
-        )
+        batch = self._batch(x, y, measured if embeddings is None else embeddings, group, ids, weight)
+        self._check_labels(y)
         criterion = default_criterion(batch) if criterion is None else criterion
         check_history(criterion, self.objective, batch)
         return self.objective(model, batch, _Mix(self, Draws(x.device, generator), plan), criterion)
 
-    def _batch(self, x: Tensor, y: Tensor, **more: Any) -> Batch:
-        if self.pairs.pooled and self.pool is None:
+    def _batch(
+        self,
+        x: Tensor,
+        y: Tensor,
+        embeddings: Tensor | Callable[[], Tensor] | None,
+        group: ProcessGroup | None,
+        ids: Tensor | None = None,
+        weight: Tensor | None = None,
+    ) -> Batch:
+        pool = self.pool if self.pairs.pooled else None
+        if pool is None and self.pairs.pooled:
             raise ValueError(
                 "partners come from the pool, but there is none: call fit(x, y) with the training set"
             )
-        batch = Batch(x, y, self.num_classes, pool=self.pool if self.pairs.pooled else None, **more)
+        batch = Batch(x, y, self.num_classes, embeddings, pool, ids, weight, group)
         check_batch(batch)
         return batch
 
-    def _plan(self, batch: Batch, draws: Draws) -> Plan:
-        return self.coefficients(batch, self.pairs(batch, draws), draws)
+    def _check_labels(self, y: Tensor) -> None:
+        """For the forms that may do without soft rows, whose making would reject what is out of range."""
+        if self.num_classes is not None and not y.is_floating_point():
+            check_range(y, self.num_classes)
+
+    def _mix(self, batch: Batch, draws: Draws, plan: Plan | None) -> Mixed:
+        if plan is None:
+            plan = self.coefficients(batch, self.pairs(batch, draws), draws)
+        elif len(plan) != len(batch):
+            raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
+        return self.interpolation(batch, plan, draws)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Mix:
     """The first three answers of a method, ready to be asked: each call mixes the batch afresh."""
 
@@ -192,7 +209,7 @@ class _Mix:
         """Partners alone."""
         if self.given is None:
             return self.method.pairs(batch, self.draws)
-        return self._checked(self.given, batch).partner
+        return self(batch).plan.partner
 
     def needs_embeddings(self, batch: Batch) -> bool:
         """Whether embeddings of this batch will be asked for."""
@@ -200,13 +217,7 @@ class _Mix:
         return self.given is None and any(batch.classification if word is None else word for word in words)
 
     def __call__(self, batch: Batch) -> Mixed:
-        plan = self.method._plan(batch, self.draws) if self.given is None else self.given
-        return self.method.interpolation(batch, self._checked(plan, batch), self.draws)
-
-    def _checked(self, plan: Plan, batch: Batch) -> Plan:
-        if len(plan) != len(batch):
-            raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
-        return plan
+        return self.method._mix(batch, self.draws, self.given)
 
 
 class Step(nn.Module):

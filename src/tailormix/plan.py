@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import torch
 from torch.nn import functional
 
-from tailormix import checks
-from tailormix.kept import scalar
+from tailormix.kept import kept, readable, scalar
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 LARGE, LONG = 2**21, 2**10  # numbers in a tensor and in a row from which one pass beats two
+FEW = 2**9  # classes up to which an identity matrix is kept, whose rows are copied
+INDICES = (torch.int64, torch.int32)
+COLUMN = [(-1, *(1,) * (axes - 1)) for axes in range(65)]  # one number a row, for tensors of so many axes
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,8 @@ class Plan:
         partner: index of each sample's partner, in the batch or in the pool.
         lam: coefficient of the inputs.
         lam_targets: coefficient of the targets, where it differs from ``lam``.
-        tau: the warping parameter behind ``lam``, where there is one.
-        distance: the rescaled distance of each pair, where it was measured.
+        tau: the warping parameter behind ``lam``, where there is one and somebody asked (``method.plan``).
+        distance: the rescaled distance of each pair, likewise.
 
     >>> plan = Plan(partner=torch.tensor([1, 0]), lam=torch.tensor([0.75, 0.5]))
     >>> plan.blend(torch.tensor([[0.0], [8.0]]))
@@ -44,13 +46,24 @@ class Plan:
     distance: Tensor | None = None
 
     def __post_init__(self) -> None:
-        shape = self.partner.shape[:1]
+        shape = self.partner.shape
+        if (
+            len(shape) != 1
+            or self.lam.shape != shape
+            or (self.lam_targets is not None and self.lam_targets.shape != shape)
+            or (self.tau is not None and self.tau.shape != shape)
+            or (self.distance is not None and self.distance.shape != shape)
+        ):
+            self._reject()
+
+    def _reject(self) -> NoReturn:
         for name, value in vars(self).items():
-            if value is not None and value.shape != shape:
+            if value is not None and value.shape != self.partner.shape[:1]:
                 raise ValueError(
                     f"{name} must have shape (n,) like partner, got {tuple(value.shape)} beside "
                     f"{tuple(self.partner.shape)}"
                 )
+        raise ValueError(f"partner must have shape (n,), got {tuple(self.partner.shape)}")
 
     def __len__(self) -> int:
         return self.partner.shape[0]
@@ -60,9 +73,11 @@ class Plan:
 
         ``partners`` may be longer than the batch (a pool), in which case ``partner`` points into it.
         """
-        if partners is None and _beyond_caches(a):
-            return _bag(a, self.partner, self.lam)
-        return mix(a, take(a if partners is None else partners, self.partner), self.lam)
+        if partners is None:
+            if a.numel() >= LARGE and _beyond_caches(a):
+                return _bag(a, self.partner, self.lam)
+            return mix(a, take(a, self.partner), self.lam)
+        return mix(a, take(partners, self.partner), self.lam)
 
     @property
     def for_targets(self) -> Plan:
@@ -86,17 +101,16 @@ def mix(a: Tensor, others: Tensor, lam: Tensor) -> Tensor:
     """λ_i a_i + (1 - λ_i) others_i, written over ``others``: one pass and no further allocation."""
     if not a.is_floating_point():
         raise TypeError(f"only floating-point tensors can be mixed, got dtype {a.dtype}: convert it first")
-    if lam.dtype != a.dtype or lam.device != a.device:
+    if lam.dtype != a.dtype or lam.get_device() != a.get_device():
         lam = lam.to(device=a.device, dtype=a.dtype)
-    return others.lerp_(a, lam.view(-1, *(1,) * (a.dim() - 1)))
+    return others.lerp_(a, lam.view(COLUMN[a.dim()]))
 
 
 def _beyond_caches(a: Tensor) -> bool:
     """Whether ``a`` is so large that a second pass over it would fetch it from memory again."""
     return (
-        checks.readable(a)
-        and a.numel() >= LARGE
-        and a.numel() >= LONG * a.shape[0]
+        readable(a)
+        and a.numel() >= max(LARGE, LONG * a.shape[0])
         and a.dtype == torch.float32
         and a.is_contiguous()
         and not a.requires_grad
@@ -119,6 +133,32 @@ def take(a: Tensor, index: Tensor) -> Tensor:
 
 
 def one_hot(y: Tensor, num_classes: int) -> Tensor:
-    """Class indices (n,) as rows (n, C), without the wait that torch's own ``one_hot`` needs on a GPU."""
-    rows = torch.zeros(y.shape[0], num_classes, device=y.device)
-    return rows.scatter_(1, y.long()[:, None], 1.0)
+    """Class indices (n,) as rows (n, C), without the wait that torch's own ``one_hot`` needs on a GPU.
+
+    >>> one_hot(torch.tensor([1, 0]), 2)
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    index = y if y.dtype in INDICES else y.long()
+    try:
+        if num_classes <= FEW:
+            return _identity(num_classes, y.device).index_select(0, index)
+        return torch.zeros(y.shape[0], num_classes, device=y.device).scatter_(1, index[:, None], 1.0)
+    except (IndexError, RuntimeError):
+        check_range(y, num_classes)
+        raise
+
+
+def check_range(y: Tensor, num_classes: int) -> None:
+    """Reject class indices out of range, where looking at them is free."""
+    if readable(y) and y.numel():
+        low, high = (int(bound) for bound in y.aminmax())
+        if low < 0 or high >= num_classes:
+            raise ValueError(
+                f"y must lie in 0..{num_classes - 1} (num_classes={num_classes}), got {low}..{high}"
+            )
+
+
+@kept
+def _identity(size: int, device: torch.device) -> Tensor:
+    return torch.eye(size, device=device)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.compiler import is_compiling
 
 from tailormix import checks
-from tailormix.kept import scalar
+from tailormix.kept import PRECISE, readable, scalar
 from tailormix.plan import take
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import Tensor
     from torch.distributed import ProcessGroup
 
+_squared_error: Any = torch._C._nn.mse_loss  # one operation for two
+ELEMENTWISE = 0  # as torch numbers reductions: none
 STEEPEST = 1e30  # the slope 1/(2 τ_std²) is capped here, so that 0·∞ cannot arise at d̄ = 1
 TINY, HUGE = 1e-18, 1e18  # sums of (squared) distances between which float32 is precise
 SMALLEST, LARGEST = 1e-37, 1e38  # likewise for τ_max > 0, which float32 must hold
@@ -46,14 +52,14 @@ def pair_distance(
     """
     if partner.shape != z.shape[:1]:
         raise ValueError(f"partner must have shape {tuple(z.shape[:1])}, got {tuple(partner.shape)}")
-    others = take(z if partners is None else partners, partner)
+    others = functools.partial(take, z if partners is None else partners, partner)
     dtype = torch.float64 if z.dtype == torch.float64 else torch.float32
     return relative_distance(z, others, squared=squared, group=group, dtype=dtype)
 
 
 def relative_distance(
     a: Tensor,
-    b: Tensor,
+    others: Callable[[], Tensor],
     *,
     squared: bool = True,
     group: ProcessGroup | None = None,
@@ -61,52 +67,73 @@ def relative_distance(
 ) -> Tensor:
     """‖a_i - b_i‖², or without the square, as multiples of the mean over the batch (and ranks of ``group``).
 
-    Where the mean is 0 the result is 1. ``b``, the partners' own copy, is written over: what a batch pays for
-    is the memory that it touches.
+    Where the mean is 0 the result is 1. ``others`` gives b, a tensor of its own each time that it is called.
     """
-    difference = rows_of(b)
-    difference = difference.sub_(rows_of(a)) if difference.dtype == dtype else difference - rows_of(a)
-    if group is None and difference.dtype == dtype and checks.readable(difference):
-        # Few operations, which is what small batches pay for; exact enough for all but extreme points.
-        distance = _length(difference).square_() if squared else _length(difference)
-        total = distance.sum()
-        if TINY < total.item() < HUGE:
-            return distance.mul_(scalar(float(len(distance)), total) / total)
-    distance = _wide_length(difference)
-    if squared:
-        distance = distance.square()
+    distance, unit = distance_and_unit(a, others, squared=squared, group=group, dtype=dtype)
+    return distance if unit == 1 else distance.div_(scalar(unit, distance))
+
+
+def distance_and_unit(
+    a: Tensor,
+    others: Callable[[], Tensor],
+    *,
+    squared: bool = True,
+    group: ProcessGroup | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> tuple[Tensor, float]:
+    """:func:`relative_distance` before it is divided by the unit: the mean, where that is free to read.
+
+    Small batches pay for operations, and who goes on computing can divide on the way.
+    """
+    if a.is_cpu and not is_compiling():
+        if group is None and (a.dtype == torch.float64) == (dtype == torch.float64):
+            # Few operations, exact enough for all but extreme points.
+            distance = _narrow_squares(a, others())
+            if not squared:
+                distance.sqrt_()
+            unit = distance.sum().item() / max(distance.shape[0], 1)
+            if TINY < unit < HUGE:
+                return distance, unit
+        length = _wide_length(rows_of(others()) - rows_of(a))
+    else:
+        # Where nobody can look, points are taken to be of reasonable size: float64 is slow on many devices.
+        length = torch.linalg.vector_norm(rows_of(others()) - rows_of(a), dim=1)
+    distance = length.square() if squared else length
     mean = distance.mean() if group is None else _mean_over(distance, group)
     ratio = (distance / mean).nan_to_num_(nan=1.0)  # 0/0 is the one NaN that finite points give
-    return ratio if ratio.dtype == dtype else ratio.to(dtype)
+    return ratio if ratio.dtype == dtype else ratio.to(dtype), 1.0
 
 
-def euclidean(a: Tensor, b: Tensor) -> Tensor:
+def euclidean(a: Tensor, others: Callable[[], Tensor]) -> Tensor:
     """‖a_i - b_i‖ of shape (n,), in float64 wherever squares might overflow or vanish in float32.
 
-    >>> euclidean(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    >>> euclidean(torch.tensor([[0.0, 0.0]]), lambda: torch.tensor([[3.0, 4.0]]))
     tensor([5.])
-    >>> euclidean(torch.tensor([[0.0, 0.0]]), torch.tensor([[3e30, 4e30]]))
+    >>> euclidean(torch.tensor([[0.0, 0.0]]), lambda: torch.tensor([[3e30, 4e30]]))
     tensor([5.0000e+30], dtype=torch.float64)
     """
-    difference = rows_of(a) - rows_of(b)
-    if checks.readable(difference):
-        length = _length(difference)
-        if TINY < length.sum().item() < HUGE:
-            return length
-    return _wide_length(difference)
+    if readable(a):
+        squares = _narrow_squares(a, others())
+        if TINY < squares.sum().item() < HUGE:
+            return squares.sqrt_()
+    return _wide_length(rows_of(others()) - rows_of(a))
 
 
-def _length(difference: Tensor) -> Tensor:
-    """‖difference_i‖, in the precision of the points."""
-    length: Tensor = torch.linalg.vector_norm(difference, dim=1)
-    return length
+def _narrow_squares(a: Tensor, b: Tensor) -> Tensor:
+    """‖a_i - b_i‖², in the precision of the points; ``b`` is written over, since touching memory costs."""
+    if a.dim() != 2 or a.dtype != b.dtype or a.dtype not in PRECISE or a.requires_grad:
+        a, b = rows_of(a), rows_of(b)
+        if a.dtype != b.dtype:
+            return (b - a).square_().sum(1)
+    squares: Tensor = _squared_error(b, a, ELEMENTWISE, out=b)
+    return squares.sum(1)
 
 
 def _wide_length(difference: Tensor) -> Tensor:
     """‖difference_i‖, in float64, so that squares of any float32 neither overflow nor vanish."""
     wide = torch.float32 if difference.device.type == "mps" else torch.float64  # the one device without it
     length: Tensor = torch.linalg.vector_norm(difference, dim=1, dtype=wide)
-    if checks.readable(length) and not math.isfinite(length.sum().item()):
+    if readable(length) and not math.isfinite(length.sum().item()):
         row = int((~length.isfinite()).nonzero()[0])
         raise ValueError(
             f"embeddings (or x or y, where space= says so) must be finite, got NaN or infinity in row {row} "
@@ -130,11 +157,31 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     """
     checks.non_negative("tau_max", tau_max)
     checks.positive("tau_std", tau_std)
+    if distance.dtype not in PRECISE:
+        return trusted_kernel(distance.float(), tau_max, tau_std).to(distance.dtype)
+    return trusted_kernel(distance, tau_max, tau_std)
+
+
+def trusted_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tensor:
+    """:func:`similarity_kernel` of numbers that were checked before, in float32 or float64."""
     if tau_max == 0:
         return torch.zeros_like(distance)
     slope = min(0.5 / tau_std / tau_std, STEEPEST)
-    kernel = torch.rsub(distance, scalar(1.0, distance)).mul_(scalar(slope, distance)).exp_()
-    return kernel if tau_max == 1 else kernel.mul_(scalar(min(max(tau_max, SMALLEST), LARGEST), distance))
+    kernel = torch.rsub(distance, scalar(slope, distance), alpha=slope).exp_()  # 1 exactly where d̄ = 1
+    return kernel if tau_max == 1 else kernel.mul_(scalar(_representable(tau_max), distance))
+
+
+def kernel_width(distance: Tensor, unit: float, tau_max: float, tau_std: float) -> Tensor:
+    """1/√τ for the τ of :func:`trusted_kernel` at ``distance`` / ``unit``, without a detour over it."""
+    if tau_max == 0:
+        return torch.full_like(distance, torch.inf)
+    half = min(0.25 / tau_std / tau_std, STEEPEST)
+    width = torch.rsub(distance, scalar(-half, distance), alpha=-half / unit).exp_()
+    return width if tau_max == 1 else width.mul_(scalar(_representable(tau_max) ** -0.5, distance))
+
+
+def _representable(tau_max: float) -> float:
+    return min(max(tau_max, SMALLEST), LARGEST)
 
 
 def all_squared(points: Tensor) -> Tensor:
@@ -158,4 +205,4 @@ def rows_of(z: Tensor) -> Tensor:
         z = z.detach()
     if z.dim() != 2:
         z = z.reshape(z.shape[0], math.prod(z.shape[1:]))
-    return z if z.dtype in (torch.float32, torch.float64) else z.float()
+    return z if z.dtype in PRECISE else z.float()

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch.compiler import is_compiling
 from torch.nn import functional
 
 from tailormix import checks
-from tailormix.kept import kept, scalar
+from tailormix.kept import PRECISE, constant, kept, one, readable
 from tailormix.tables import beta_quantile_ratio
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ CEILING = 1e24  # stands for τ = ∞, its inverse for τ = 0; below LIMIT, so t
 HIGHEST_Q = 1e12  # 1/√τ at its end
 BILINEAR, BORDER = 0, 1  # as torch numbers them
 INVERSION_STEPS = 4
+nearly_one = constant("nearly_one", 1 - 2**-24)
 HIGHEST_LOG = 80.0  # e^80 is beyond LIMIT and within float32
 
 
@@ -57,12 +59,14 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
     if kind not in WARPS:
         checks.known("kind", kind, WARPS)
     lam, tau = _operands(lam, tau)
+    if lam.numel() == 0:
+        return torch.empty_like(lam)
     if exact or kind != "inverse_beta":
         _check_values(lam, tau)
         return exact_warp(lam, tau, kind) if exact else WARPS[kind](lam, tau)
     result = inverse_beta(lam, tau)
     # Values outside the domain give NaN, which a minimum keeps: they are looked at only where that happens.
-    if checks.readable(result) and result.numel() and math.isnan(result.min().item()):
+    if readable(result) and math.isnan(result.min().item()):
         _check_values(lam, tau)
     return result
 
@@ -83,7 +87,7 @@ def _operands(lam: Tensor | float, tau: Tensor | float) -> tuple[Tensor, Tensor]
 
 
 def _check_values(lam: Tensor, tau: Tensor) -> None:
-    if not (checks.readable(lam) and checks.readable(tau) and lam.numel()):
+    if not (readable(lam) and readable(tau)):
         return
     low, high = (bound.item() for bound in lam.detach().aminmax())
     if not (low >= 0 and high <= 1):
@@ -98,12 +102,26 @@ def inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
     Unchecked; ``lam`` and ``tau`` of one shape. Small batches pay per operation, not per number: the closed
     form, the coordinates of the table and -½ logit λ in place of logit λ were chosen to need few of them.
     """
-    dtype = _working(lam.dtype)
-    level = _half_logit(lam, dtype)
-    tau = tau if tau.dtype == dtype else tau.to(dtype)
+    dtype = lam.dtype
+    if dtype not in PRECISE:
+        return inverse_beta(lam.float(), tau).to(dtype)
+    if tau.dtype != dtype:
+        tau = tau.to(dtype)
+    # -½ logit λ = atanh(1 - 2λ): odd about ½ to the last bit, as a logit in float32 would not be. λ below
+    # 2⁻²⁵ counts as 0, and λ is rounded to 2⁻²⁴ near it; uniform draws are multiples of that anyway.
+    level = torch.rsub(lam, one(), alpha=2).atanh()  # torch has no derivative of it in place
     q = tau.rsqrt().clamp(1 / HIGHEST_Q, HIGHEST_Q)  # NaN, which stays, where τ < 0
-    result = _interpolate(level, q).mul_(level).mul_(torch.addcmul(q, q, q)).sigmoid_()
-    return result if dtype == lam.dtype else result.to(lam.dtype)
+    return _interpolate(level, q).mul_(level).mul_(torch.addcmul(q, q, q)).sigmoid_()
+
+
+def beta_draw(u: Tensor, q: Tensor) -> Tensor:
+    """A draw from Beta(τ, τ), q = 1/√τ in [0, ∞], for each draw u of ``torch.rand``, by :func:`inverse_beta`.
+
+    Such a u is a multiple of 2⁻²⁴ and stands for the interval up to the next one; its middle is taken. That
+    is never 0, ½ or 1, so no product is 0·∞ and nothing needs to be clamped.
+    """
+    level = torch.rsub(u, nearly_one(), alpha=2).atanh_()
+    return _interpolate(level, q).mul_(level).mul_(torch.addcmul(q, q, q)).sigmoid_()
 
 
 def beta(lam: Tensor, tau: Tensor) -> Tensor:
@@ -162,24 +180,30 @@ def _logit(lam: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.logit(lam.double()).to(dtype)
 
 
-def _half_logit(lam: Tensor, dtype: torch.dtype) -> Tensor:
-    """-½ logit λ = atanh(1 - 2λ): odd about ½ to the last bit, as a logit in float32 would not be.
-
-    λ below 2⁻²⁵ counts as 0, and λ is rounded to 2⁻²⁴ near it; uniform draws are multiples of that anyway.
-    """
-    lam = lam if lam.dtype == dtype else lam.to(dtype)
-    return torch.rsub(lam, scalar(1.0, lam), alpha=2).atanh()  # not in place: torch has no derivative of that
-
-
 def _interpolate(level: Tensor, q: Tensor) -> Tensor:
     """-2ρ at half a logit and at q = 1/√τ, bilinearly."""
+    if is_compiling():
+        return _fused(level, q)
     n = level.numel()
-    if n == 0:
-        return torch.empty_like(level)
-    near = torch.stack((level, q)).abs_()  # ρ is even in the logit
-    near = near.add_(scalar(1.0, near)).reciprocal_()  # 1/(1+∞) is 0, without a clamp
+    both = (level, q) if level.dim() == 1 else (level.reshape(n), q.reshape(n))
+    # ρ is even in the logit; 1/(1+∞) is 0, without a clamp.
+    near = torch.cat(both).abs_().add_(one()).reciprocal_()
     grid = near.as_strided((1, 1, n, 2), (2 * n, 2 * n, 1, n))
     return torch.grid_sampler(_table(level.device, level.dtype), grid, BILINEAR, BORDER, True).view_as(level)
+
+
+def _fused(level: Tensor, q: Tensor) -> Tensor:
+    """The same from plain arithmetic, which a compiler fuses better than it fuses torch's sampler."""
+    table = _table(level.device, level.dtype)
+    cells = table.shape[-1] // 2
+    columns, rows = cells / (1 + level.abs()), cells / (1 + q)
+    column, row = (place.to(torch.int32).clamp(0, cells - 1) for place in (columns, rows))
+    flat, corner = table.view(-1), (row + cells) * table.shape[-1] + column + cells
+    share = columns - column
+    near, far = (
+        torch.lerp(flat[start], flat[start + 1], share) for start in (corner, corner + table.shape[-1])
+    )
+    return torch.lerp(near, far, rows - row)
 
 
 @kept  # scipy enters no graph

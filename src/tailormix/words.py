@@ -43,6 +43,19 @@ class Coefficients(Protocol):
 
 
 @runtime_checkable
+class Explained(Protocol):
+    """(ii) for words that work out only on demand what stands behind their coefficients."""
+
+    def explain(self, plan: Plan, batch: Batch) -> Plan:
+        """The same plan with its ``tau`` and ``distance``."""
+
+
+def explained(word: Coefficients, plan: Plan, batch: Batch) -> Plan:
+    """The plan with all that is known about it: what only a reader wants is worked out for readers only."""
+    return word.explain(plan, batch) if isinstance(word, Explained) else plan
+
+
+@runtime_checkable
 class SeparatedCoefficients(Protocol):
     """(ii) for methods that mix every pair twice."""
 

@@ -11,6 +11,7 @@ from tailormix import Mixup, MixupIO, MixupTO, SKMixup, WarpedMixup, warp
 from tailormix.batch import Batch
 from tailormix.coefficients import Beta, Constant, InputsOnly, SimilarityKernel, TargetsOnly, Warped
 from tailormix.draws import Draws
+from tailormix.plan import Plan
 
 CPU = torch.device("cpu")
 
@@ -92,16 +93,20 @@ def test_one_sided_follows_the_dominant_sample() -> None:
 def test_equal_distances_are_plain_beta_mixing(tau_max: float, kind: str) -> None:
     """One-hot rows are equally far from each other; a ring has no self-pairs, whose distance would be 0."""
     n = 16
-    kernel = SimilarityKernel(tau_max, 0.25, kind=kind)
-    plan = kernel(batch(n, torch.eye(n)), ring(n), draws())
+    kernel, points = SimilarityKernel(tau_max, 0.25, kind=kind), batch(n, torch.eye(n))
+    plan = kernel.explain(kernel(points, ring(n), draws()), points)
     assert plan.distance is not None
     assert plan.distance.tolist() == [1.0] * n
-    assert torch.equal(plan.lam, warp(uniforms(n), torch.full((n,), tau_max), kind))
+    middle = uniforms(n) + 2**-25 * (kind == "inverse_beta")  # of the interval that a uniform draw stands for
+    torch.testing.assert_close(plan.lam, warp(middle, torch.full((n,), tau_max), kind), rtol=0, atol=3e-7)
 
 
 def test_self_pairs_are_mixed_most() -> None:
     """Two of four are their own partners: d̄ = 0, 0, 2, 2, so τ = e^{±8} at τ_std = ¼."""
-    plan = SimilarityKernel()(batch(4, torch.eye(4)), torch.tensor([0, 1, 3, 2]), draws())
+    points = batch(4, torch.eye(4))
+    plan = SimilarityKernel()(points, torch.tensor([0, 1, 3, 2]), draws())
+    assert plan.tau is None  # nobody asked
+    plan = SimilarityKernel().explain(plan, points)
     assert plan.tau is not None
     torch.testing.assert_close(plan.tau, torch.tensor([math.exp(8)] * 2 + [math.exp(-8)] * 2))
 
@@ -152,7 +157,8 @@ def test_spaces() -> None:
     embeddings = torch.randn(6, 4)
 
     def distance(space: Any, y: torch.Tensor = y, classes: int | None = 3) -> torch.Tensor:
-        found = SimilarityKernel(space=space)(Batch(x, y, classes, embeddings), ring(6), draws()).distance
+        points = Batch(x, y, classes, embeddings)
+        found = SimilarityKernel(space=space).explain(Plan(ring(6), torch.ones(6)), points).distance
         assert found is not None
         return found
 

@@ -62,8 +62,9 @@ def test_places_are_equally_likely() -> None:
 
 def test_each_batch_draws_its_own_place(generator: torch.Generator) -> None:
     model, method = Staged(), ManifoldMixup()
-    losses = {round(method.loss(model, X, Y, plan=MIX, generator=generator).item(), 5) for _ in range(40)}
-    assert losses == {round(expected(model, after).item(), 5) for after in (None, "middle", "last")}
+    losses = {method.loss(model, X, Y, plan=MIX, generator=generator).item() for _ in range(40)}
+    places = [expected(model, after).item() for after in (None, "middle", "last")]
+    assert sorted(losses) == pytest.approx(sorted(places), rel=1e-5)
 
 
 def test_a_model_with_two_stages_uses_both() -> None:

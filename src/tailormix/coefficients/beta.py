@@ -10,7 +10,7 @@ import torch
 from tailormix import checks
 from tailormix.draws import GRAINS
 from tailormix.plan import Plan
-from tailormix.warping import inverse_beta
+from tailormix.warping import beta_draw
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,4 +48,4 @@ def sample(alpha: float, count: int, draws: Draws) -> Tensor:
     if alpha == 0:
         return torch.ones(count, device=draws.device)
     u = draws.uniform(count)
-    return u if alpha == 1 else inverse_beta(u, u.new_full((), alpha).expand(count))
+    return u if alpha == 1 else beta_draw(u, u.new_full((), alpha**-0.5).expand(count))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tailormix.warping import warp
+from tailormix.words import explained
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,6 +32,10 @@ class InputsOnly:
         plan = self.coefficients(batch, partner, draws)
         return replace(plan, lam_targets=warp(plan.for_targets.lam, 0.0))
 
+    def explain(self, plan: Plan, batch: Batch) -> Plan:
+        """As the coefficients inside."""
+        return explained(self.coefficients, plan, batch)
+
 
 @dataclass(frozen=True)
 class TargetsOnly:
@@ -46,3 +51,7 @@ class TargetsOnly:
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         plan = self.coefficients(batch, partner, draws)
         return replace(plan, lam=warp(plan.lam, 0.0), lam_targets=plan.for_targets.lam)
+
+    def explain(self, plan: Plan, batch: Batch) -> Plan:
+        """As the coefficients inside."""
+        return explained(self.coefficients, plan, batch)

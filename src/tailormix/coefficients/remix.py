@@ -9,8 +9,8 @@ import torch
 
 from tailormix import checks
 from tailormix.coefficients.beta import Beta
-from tailormix.kept import kept
-from tailormix.plan import take
+from tailormix.kept import kept, readable
+from tailormix.plan import check_range, take
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,7 +77,9 @@ class Remix:
         counts = _counts_on(self.counts, batch.y.device)
         if batch.y.is_floating_point():
             return batch.y @ counts.to(batch.y.dtype)
-        if checks.readable(batch.y) and int(batch.y.max()) >= len(self.counts):
+        if readable(batch.y) and int(batch.y.max()) >= len(self.counts):
+            if batch.num_classes is not None:
+                check_range(batch.y, batch.num_classes)
             raise ValueError(
                 f"counts must hold every class, got {len(self.counts)} for class {int(batch.y.max())}"
             )

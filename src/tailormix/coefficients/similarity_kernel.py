@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tailormix import checks
 from tailormix.batch import SPACES, Space
 from tailormix.plan import Plan
-from tailormix.similarity import relative_distance, similarity_kernel
-from tailormix.warping import WARPS, exact_warp
+from tailormix.similarity import distance_and_unit, kernel_width, relative_distance, trusted_kernel
+from tailormix.warping import WARPS, beta_draw, exact_warp
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,18 +73,27 @@ class SimilarityKernel:
         return self.tau_max_targets is not None or self.tau_std_targets is not None
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        points = batch.pair_features(partner, self.space)
-        distance = relative_distance(*points, squared=self.squared, group=batch.group)
-        tau = similarity_kernel(distance, self.tau_max, self.tau_std)
+        points, others = batch.pair_features(partner, self.space)
+        distance, unit = distance_and_unit(points, others, squared=self.squared, group=batch.group)
         if self.sampling == "direct":
-            return Plan(partner, draws.beta(tau), tau=tau, distance=distance)
-        u = draws.uniform(len(batch))
-        omega = WARPS[self.kind] if self.sampling == "warp" else functools.partial(exact_warp, kind=self.kind)
-        if not self.disentangled:
-            return Plan(partner, omega(u, tau), tau=tau, distance=distance)
-        tau_targets = similarity_kernel(
-            distance,
-            self.tau_max if self.tau_max_targets is None else self.tau_max_targets,
-            self.tau_std if self.tau_std_targets is None else self.tau_std_targets,
-        )
-        return Plan(partner, omega(u, tau), omega(u, tau_targets), tau=tau, distance=distance)
+            return Plan(partner, draws.beta(trusted_kernel(distance / unit, self.tau_max, self.tau_std)))
+        u = draws.uniform(distance.shape[0])
+        lam = self._lam(u, distance, unit, self.tau_max, self.tau_std)
+        if self.tau_max_targets is None and self.tau_std_targets is None:
+            return Plan(partner, lam)
+        tau_max = self.tau_max if self.tau_max_targets is None else self.tau_max_targets
+        tau_std = self.tau_std if self.tau_std_targets is None else self.tau_std_targets
+        return Plan(partner, lam, self._lam(u, distance, unit, tau_max, tau_std))
+
+    def explain(self, plan: Plan, batch: Batch) -> Plan:
+        """The same plan with the distances and the τ behind it."""
+        points, others = batch.pair_features(plan.partner, self.space)
+        distance = relative_distance(points, others, squared=self.squared, group=batch.group)
+        tau = trusted_kernel(distance, self.tau_max, self.tau_std)
+        return replace(plan, tau=tau, distance=distance)
+
+    def _lam(self, u: Tensor, distance: Tensor, unit: float, tau_max: float, tau_std: float) -> Tensor:
+        if self.sampling == "warp" and self.kind == "inverse_beta":
+            return beta_draw(u, kernel_width(distance, unit, tau_max, tau_std))
+        tau = trusted_kernel(distance / unit, tau_max, tau_std)
+        return WARPS[self.kind](u, tau) if self.sampling == "warp" else exact_warp(u, tau, self.kind)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from tailormix import checks
+from tailormix.kept import readable
 
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _HALF = (torch.float16, torch.bfloat16)
@@ -40,7 +40,7 @@ def indices(name: str, values: torch.Tensor, length: int, *, below: int) -> torc
     if values.dtype not in _WHOLE:
         raise TypeError(f"{name} of shape (n,) must be whole numbers, got {values.dtype}")
     values = values.long()
-    if checks.readable(values) and bool(((values < 0) | (values >= below)).any()):
+    if readable(values) and bool(((values < 0) | (values >= below)).any()):
         raise ValueError(f"{name} must lie in 0..{below - 1}, got {values.min()}..{values.max()}")
     return values
 
@@ -53,7 +53,7 @@ def rows(values: torch.Tensor, shape: torch.Size) -> torch.Tensor:
         )
     if values.is_complex():
         raise TypeError(f"targets must be real, got {values.dtype}")
-    if checks.readable(values):
+    if readable(values):
         slack = max(1e-3, torch.finfo(values.dtype).eps if values.is_floating_point() else 0.0)
         excess = (values.detach().double().sum(1) - 1).abs().max()
         # Written so that NaN fails too.

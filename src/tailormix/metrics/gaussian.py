@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from tailormix import checks
+from tailormix.kept import readable
 from tailormix.metrics.point_errors import with_one
 from tailormix.metrics.regressed import Regressed, regressed
 
@@ -36,7 +37,7 @@ def coverage(mean: Array, std: Array, targets: Array, *, level: float = 0.95) ->
 def gaussian_parts(given: Regressed) -> torch.Tensor:
     """Return (n, 2): each sample's mean negative log-likelihood over its outputs, and 1."""
     variance = given.spread.square()
-    if checks.readable(variance) and bool((variance == 0).any()):
+    if readable(variance) and bool((variance == 0).any()):
         raise ValueError(
             f"std must be > 0 for the Gaussian NLL, got 0 at {int((variance == 0).sum())} entries"
         )

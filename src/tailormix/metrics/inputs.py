@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from tailormix import checks
+from tailormix.kept import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,7 +96,7 @@ def class_indices(targets: Array, n: int, classes: int) -> torch.Tensor:
     if len(tensor) != n:
         raise ValueError(f"targets must have one entry a prediction: expected {n}, got {len(tensor)}")
     tensor = tensor.long()
-    if checks.readable(tensor):
+    if readable(tensor):
         low, high = int(tensor.min()), int(tensor.max())
         if low < 0 or high >= classes:
             raise ValueError(f"targets must lie in 0..{classes - 1}, got {low if low < 0 else high}")

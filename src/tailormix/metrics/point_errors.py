@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tailormix import checks
+from tailormix.kept import readable
 from tailormix.metrics.regressed import Regressed, regressed
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def mape(mean: Array, targets: Array) -> float:
     50.0
     """
     total, count = relative_parts(regressed(mean, targets)).sum(0)
-    if checks.readable(count) and float(count) == 0:
+    if readable(count) and float(count) == 0:
         raise ValueError("targets must hold an entry other than 0 for MAPE, got none")
     return float(total / count)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tailormix import checks
+from tailormix.kept import readable
 from tailormix.metrics.inputs import array_like, as_float
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def regressed(mean: Array, targets: Array, std: Array | None = None) -> Regresse
         )
     second = _like("targets", targets, first)
     third = None if std is None else _like("std", std, first)
-    if third is not None and checks.readable(third) and bool((third < 0).any()):
+    if third is not None and readable(third) and bool((third < 0).any()):
         raise ValueError(f"std must be >= 0, got {float(third.min()):.4g}")
     shape = (len(first), -1)
     return Regressed(first.view(shape), second.view(shape), None if third is None else third.view(shape))
@@ -62,7 +62,7 @@ def regressed(mean: Array, targets: Array, std: Array | None = None) -> Regresse
 def _real(name: str, array: Array) -> torch.Tensor:
     array = array_like(name, array)
     tensor = as_float(name, array).double().contiguous()
-    if checks.readable(tensor) and not bool(tensor.isfinite().all()):
+    if readable(tensor) and not bool(tensor.isfinite().all()):
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     return tensor
 

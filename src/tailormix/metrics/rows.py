@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tailormix import checks
+from tailormix.kept import readable
 from tailormix.metrics.inputs import as_float
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def argmax(chunk: torch.Tensor) -> torch.Tensor:
 
 def _check_softmax(top: torch.Tensor) -> None:
     """Raise where the largest probability is no number: NaN or +inf among the logits, or nothing but -inf."""
-    if checks.readable(top) and not bool(top.isfinite().all()):
+    if readable(top) and not bool(top.isfinite().all()):
         row = int(top.isfinite().logical_not().nonzero()[0])
         raise ValueError(
             f"logits must not hold NaN or +inf, and a row not only -inf; row {row} of predictions does"
@@ -152,7 +152,7 @@ def _check_softmax(top: torch.Tensor) -> None:
 def _check_probabilities(
     given: Classified, chunk: torch.Tensor, confidence: torch.Tensor, start: int
 ) -> None:
-    if not checks.readable(chunk):
+    if not readable(chunk):
         return
     tolerance = TOLERANCE.get(str(given.predictions.dtype).removeprefix("torch."), 1e-3)
     total = chunk.sum(1)

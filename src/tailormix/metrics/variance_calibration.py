@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from tailormix import checks
+from tailormix.kept import readable
 from tailormix.metrics.regressed import Regressed, regressed
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def ence(mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: s
     1.0
     """
     sums = spread_sums(regressed(mean, targets, std), n_bins, bin_by)
-    if checks.readable(sums) and not bool((sums[..., 1] > 0).any(-1).all()):
+    if readable(sums) and not bool((sums[..., 1] > 0).any(-1).all()):
         raise ValueError("std must be > 0 somewhere in every output for ENCE, got 0 everywhere")
     return float(ence_error(sums))
 

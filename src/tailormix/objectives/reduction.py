@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from tailormix.batch import check_classes
+from tailormix.plan import check_range
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,7 +30,7 @@ def num_classes_of(predictions: Any, batch: Batch) -> int | None:
             f"the model returns {logits.shape[1]} logits, but num_classes is {batch.num_classes}"
         )
     if not batch.y.is_floating_point() and batch.num_classes is None:
-        check_classes(batch.y, logits.shape[1])
+        check_range(batch.y, logits.shape[1])
     return logits.shape[1]
 
 

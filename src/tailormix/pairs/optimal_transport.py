@@ -58,8 +58,9 @@ class OptimalTransport:
         partner = RandomPairs(self.source)(batch, draws)
         if self.k == 1:
             return partner
-        points, others = (rows_of(side) for side in batch.pair_features(partner, self.space))
-        return partner.index_select(0, match_blocks(points, others, self.k, self.squared))
+        points, others = batch.pair_features(partner, self.space)
+        order = match_blocks(rows_of(points), rows_of(others()), self.k, self.squared)
+        return partner.index_select(0, order)
 
 
 # A custom operator, so that the compiler and the meta device see a function from shapes to shapes.

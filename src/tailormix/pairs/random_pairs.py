@@ -39,5 +39,5 @@ class RandomPairs:
 
     def __call__(self, batch: Batch, draws: Draws) -> Tensor:
         if batch.pool is None:
-            return draws.permutation(len(batch))
+            return draws.permutation(batch.x.shape[0])
         return draws.below(len(batch.pool), len(batch))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 import torch
 
-from tailormix import checks
+from tailormix.kept import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ class WindowSplit:
 
     def __post_init__(self) -> None:
         first = self.window + self.horizon - 1
-        if len(self.ids) and checks.readable(self.ids) and int(self.ids.min()) < first:
+        if len(self.ids) and readable(self.ids) and int(self.ids.min()) < first:
             raise ValueError(f"ids must be >= window + horizon - 1 = {first}, got {int(self.ids.min())}")
 
     @property

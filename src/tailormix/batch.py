@@ -55,6 +55,7 @@ class Batch:
         ids: (n,) identities of the samples in the training set.
         weight: (n,) weights of the samples in the loss.
         group: the ranks over which mean distances are taken.
+        room: memory for mixed inputs, shaped like ``x``, where the caller has some.
 
     """
 
@@ -66,6 +67,7 @@ class Batch:
     ids: Tensor | None = None
     weight: Tensor | None = None
     group: ProcessGroup | None = None
+    room: Tensor | None = None
 
     def __len__(self) -> int:
         return self.x.shape[0]
@@ -112,7 +114,11 @@ class Batch:
 
     def partner_inputs(self, partner: Tensor) -> Tensor:
         """The inputs of the partners, as a tensor of its own."""
-        return take(self.x, partner) if self.pool is None else self.pool.inputs(partner)
+        if self.pool is not None:
+            return self.pool.inputs(partner)
+        if self.room is not None:
+            return torch.index_select(self.x, 0, partner, out=self.room)
+        return take(self.x, partner)
 
     def _label_points(self, y: Tensor) -> Tensor:
         if y.is_floating_point():

@@ -10,7 +10,7 @@ import torch
 from torch.compiler import is_compiling
 
 from tailormix import checks
-from tailormix.kept import PRECISE, readable, scalar
+from tailormix.kept import PRECISE, kept, readable, scalar
 from tailormix.plan import take
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 _squared_error: Any = torch._C._nn.mse_loss  # one operation for two
+NARROW = 128  # width up to which distances pair by pair are faster than by matrix products
 ELEMENTWISE = 0  # as torch numbers reductions: none
 STEEPEST = 1e30  # the slope 1/(2 τ_std²) is capped here, so that 0·∞ cannot arise at d̄ = 1
 TINY, HUGE = 1e-18, 1e18  # sums of (squared) distances between which float32 is precise
@@ -197,6 +198,25 @@ def all_squared(points: Tensor) -> Tensor:
     lengths = rows.square().sum(1)
     squares = (lengths[:, None] + lengths).addmm_(rows, rows.T, alpha=-2)
     return torch.maximum(squares, squares.T).clamp_(min=0).fill_diagonal_(0)
+
+
+def ordered_pairs(points: Tensor) -> Tensor:
+    """Numbers in the order of the distances of all pairs i < j, row by row, (n(n-1)/2,).
+
+    >>> ordered_pairs(torch.tensor([[120.0], [123.0], [121.0]])).argsort()
+    tensor([1, 2, 0])
+    """
+    rows = rows_of(points)
+    if rows.shape[1] <= NARROW:
+        return torch.pdist(rows)
+    return all_squared(rows).flatten().index_select(0, _above_diagonal(len(rows), rows.device))
+
+
+@kept
+def _above_diagonal(n: int, device: torch.device) -> Tensor:
+    """Where the entries above the diagonal of an n × n matrix lie in its memory."""
+    rows, columns = torch.triu_indices(n, n, 1, device=device).unbind()
+    return rows * n + columns
 
 
 def rows_of(z: Tensor) -> Tensor:

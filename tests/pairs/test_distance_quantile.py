@@ -12,7 +12,7 @@ from nets import batch, seeded
 from tailormix.draws import Draws
 from tailormix.pairs import DistanceQuantile
 from tailormix.pairs.distance_quantile import order_statistic
-from tailormix.similarity import all_squared
+from tailormix.similarity import NARROW, all_squared, ordered_pairs
 
 CPU = torch.device("cpu")
 LINE = torch.tensor([[0.0], [1.0], [3.0]])
@@ -46,23 +46,30 @@ def test_admissible_partners_by_hand(q: float, side: str, expected: list[set[int
 
 
 def test_threshold_is_the_last_entry_below_the_quantile() -> None:
-    """Squares 0 0 0 1 1 4 4 9 9: position 4.8 lies between 1 and 4, and 1 divides them as 1.8² does."""
-    assert order_statistic(all_squared(LINE), 0.6).item() == 1
+    """Distances 0 0 0 1 1 2 2 3 3: position 4.8 lies between 1 and 2, and 1 divides them as 1.8 does."""
+    assert order_statistic(ordered_pairs(LINE), 3, 0.6).item() == 1
 
 
-@given(st.integers(1, 12), st.floats(0, 1), st.integers(0, 100))
+@given(st.integers(2, 12), st.floats(0, 1), st.integers(0, 100))
 def test_threshold_is_the_quantile_of_all_entries(n: int, q: float, seed: int) -> None:
     points = torch.randn(n, 2, generator=seeded(seed), dtype=torch.float64)
-    squares = all_squared(points)
-    expected = torch.quantile(squares, q, interpolation="lower")
-    torch.testing.assert_close(order_statistic(squares, q), expected)
-    assert torch.equal(squares <= order_statistic(squares, q), squares <= expected)
+    distances = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
+    expected = torch.quantile(distances, q, interpolation="lower")
+    found = order_statistic(ordered_pairs(points), n, q)
+    torch.testing.assert_close(found, expected)
+    assert torch.equal(ordered_pairs(points) <= found, torch.pdist(points) <= expected * (1 + 1e-12))
+
+
+def test_wide_points_are_ordered_like_narrow_ones() -> None:
+    points = torch.randn(9, NARROW, generator=seeded(0), dtype=torch.float64)
+    wide = torch.cat((points, torch.zeros(9, 1, dtype=torch.float64)), dim=1)
+    assert torch.equal(ordered_pairs(points).argsort(), ordered_pairs(wide).argsort())
 
 
 def test_admissible_partners_are_equally_likely() -> None:
     """Points 0, 1, 3, 3.5 and q = 11/15: θ = 2.5, so that 1 may be paired with 0, 1, 2 and 3."""
     points = torch.tensor([[0.0], [1.0], [3.0], [3.5]])
-    assert order_statistic(all_squared(points), 11 / 15).item() == pytest.approx(6.25)
+    assert order_statistic(ordered_pairs(points), 4, 11 / 15).item() == pytest.approx(2.5)
     drawn = partners(DistanceQuantile(11 / 15, "lower", "input"), points, 2000)
     assert stats.chisquare(torch.bincount(drawn[:, 1], minlength=4)).pvalue > 1e-3
     assert stats.chisquare(torch.bincount(drawn[:, 0], minlength=2)).pvalue > 1e-3

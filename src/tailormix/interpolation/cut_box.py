@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
@@ -10,13 +10,13 @@ import torch
 from tailormix import checks
 from tailormix.batch import Batch, Mixed
 from tailormix.draws import GRAINS
-from tailormix.kept import kept, scalar
+from tailormix.kept import kept, one, scalar
+from tailormix.plan import Plan
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tailormix.draws import Draws
-    from tailormix.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -51,37 +51,45 @@ class CutBox:
         lam = plan.lam if self.per == "sample" else plan.lam[:1]
         if self.probability < 1:
             lam = torch.where(draws.uniform(lam.shape[0]) < self.probability, lam, 1.0)
-        one = scalar(1.0, lam)
-        start, stop = _box(torch.rsub(lam, one).sqrt_(), height, width, draws)
-        rows, columns = (stop - start).unbind()
-        kept_share = torch.rsub((rows * columns).mul_(scalar(1 / (height * width), lam)), one)
-        outside = _outside(start, stop, height, width).to(batch.x.dtype)
-        outside = outside.view(-1, *(1,) * (batch.x.dim() - 3), height, width)
+        beside = _beside(lam, height, width, draws)
+        inside = torch.rsub(beside.sum(2), scalar(float(max(height, width)), lam)).prod(0)
+        kept_share = torch.rsub(inside, one(), alpha=1 / (height * width)).expand(batch.x.shape[0])
+        rows, columns = beside.unbind()
+        if height != width:
+            rows, columns = rows[:, :height].contiguous(), columns[:, :width].contiguous()
+        between = (-1, *(1,) * (batch.x.dim() - 3))
+        outside = torch.maximum(rows.view(*between, height, 1), columns.view(*between, 1, width))
+        outside = outside if outside.dtype == batch.x.dtype else outside.to(batch.x.dtype)
         # lerp_ with weights 0 and 1 copies exactly, and several times faster than where.
         x = batch.partner_inputs(plan.partner).lerp_(batch.x, outside)
-        return Mixed(x, replace(plan, lam=kept_share.expand(len(batch))), batch)
+        return Mixed(x, Plan(plan.partner, kept_share, None, plan.tau, plan.distance), batch)
 
 
-def _box(side: Tensor, height: int, width: int, draws: Draws) -> tuple[Tensor, Tensor]:
-    """First and one past last pixel of a box, clipped: rows and columns as (2, m) whole numbers."""
-    size = _lengths(height, width, side.device)
-    half = (side * size).mul_(scalar(0.5, size)).floor_()  # ⌊⌊W√(1-λ)⌋/2⌋
-    centre = (draws.uniform(2, side.shape[0]) * size).floor_()  # below the length: u is at most 1 - 2⁻²⁴
-    return (centre - half).clamp_(min=0), torch.minimum(centre + half, size)
+def _beside(lam: Tensor, height: int, width: int, draws: Draws) -> Tensor:
+    """0.0 for the rows (first) and columns (second) that a box crosses and 1.0 for others, (2, m, pixels).
 
-
-def _outside(start: Tensor, stop: Tensor, height: int, width: int) -> Tensor:
-    """0.0 inside the box and 1.0 elsewhere, (m, height, width)."""
-    pixel = _pixels(max(height, width), start.device)
-    beside = ((pixel < start[:, :, None]) | (pixel >= stop[:, :, None])).float()
-    return torch.maximum(beside[0, :, :height, None], beside[1, :, None, :width])
-
-
-@kept
-def _pixels(length: int, device: torch.device) -> Tensor:
-    return torch.arange(length, dtype=torch.float32, device=device)
+    The box needs no clipping: where it leaves the image there are no pixels.
+    """
+    device = lam.device
+    half = torch.rsub(lam.view(-1, 1), one()).sqrt_() * _halves(height, width, device)
+    centre = draws.uniform(2, lam.shape[0], 1).mul_(_lengths(height, width, device)).floor_()  # u ≤ 1 - 2⁻²⁴
+    away = (_middles(height, width, device) - centre).abs_()
+    return away.ge_(half.floor_())  # ⌊⌊W√(1-λ)⌋/2⌋ = ⌊W√(1-λ)/2⌋
 
 
 @kept
 def _lengths(height: int, width: int, device: torch.device) -> Tensor:
-    return torch.tensor([[height], [width]], dtype=torch.float32, device=device)
+    return torch.tensor([[[height]], [[width]]], dtype=torch.float32, device=device)
+
+
+@kept
+def _halves(height: int, width: int, device: torch.device) -> Tensor:
+    return torch.tensor([[[height / 2]], [[width / 2]]], dtype=torch.float32, device=device)
+
+
+@kept
+def _middles(height: int, width: int, device: torch.device) -> Tensor:
+    """Middles of rows and of columns, (2, 1, pixels); the shorter ones filled up with what no box reaches."""
+    middle = torch.arange(max(height, width), dtype=torch.float32, device=device) + 0.5
+    both = [torch.where(middle < length, middle, torch.inf) for length in (height, width)]
+    return torch.stack(both)[:, None]

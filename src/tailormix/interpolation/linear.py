@@ -19,6 +19,6 @@ class Linear:
     batch_form: ClassVar[bool] = True
 
     def __call__(self, batch: Batch, plan: Plan, draws: Draws) -> Mixed:
-        if batch.pool is None:
+        if batch.pool is None and batch.room is None:
             return Mixed(plan.blend(batch.x), plan, batch)
-        return Mixed(mix(batch.x, batch.pool.inputs(plan.partner), plan.lam), plan, batch)
+        return Mixed(mix(batch.x, batch.partner_inputs(plan.partner), plan.lam), plan, batch)

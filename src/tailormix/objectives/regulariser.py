@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch.compiler import is_compiling
 
 from tailormix.embeddings import catch_input
 from tailormix.objectives.reduction import as_tensor, mean_loss, num_classes_of
@@ -40,8 +41,7 @@ class Regulariser:
             mixed = mix(replace(batch, embeddings=embeddings()))
             predictions = torch.cat((clean, mixed.predict(model)))
         else:
-            mixed = mix(batch)
-            predictions = _both(model, batch, mixed)
+            mixed, predictions = _together(model, batch, mix)
         classes = num_classes_of(predictions, batch)
         clean_targets = _clean_targets(batch, classes)
         targets = torch.cat((clean_targets, _mixed_targets(mixed, clean_targets, classes)))
@@ -51,12 +51,25 @@ class Regulariser:
         return mean_loss(criterion, predictions, targets, weight)
 
 
-def _both(model: nn.Module, batch: Batch, mixed: Mixed) -> Tensor:
-    """Predictions of both batches: in one pass, unless mixing happens inside the model."""
-    if mixed.place is None:
-        predictions: Tensor = model(torch.cat((batch.x, mixed.x)))
-        return predictions
-    return torch.cat((model(batch.x), mixed.predict(model)))
+def _together(model: nn.Module, batch: Batch, mix: Mix) -> tuple[Mixed, Tensor]:
+    """Predictions for both batches: in one pass, unless mixing happens inside the model."""
+    n, both = len(batch), _room(batch)
+    mixed = mix(batch if both is None else replace(batch, room=both[n:]))
+    if mixed.place is not None:
+        return mixed, torch.cat((model(batch.x), mixed.predict(model)))
+    if both is None or mixed.x is not mixed.batch.room:
+        both = torch.cat((batch.x, mixed.x))
+    else:
+        both[:n] = batch.x
+    return mixed, as_tensor(model(both))
+
+
+def _room(batch: Batch) -> Tensor | None:
+    """Memory for both batches, so that the mixed one need not be copied; none where torch cannot use it."""
+    x = batch.x
+    if is_compiling() or x.requires_grad or not x.is_contiguous():
+        return None
+    return torch.empty((2 * len(batch), *x.shape[1:]), dtype=x.dtype, device=x.device)
 
 
 def _clean_targets(batch: Batch, classes: int | None) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from tailormix import checks
 from tailormix.batch import SPACES, Batch, Space
 from tailormix.kept import kept
-from tailormix.similarity import all_squared
+from tailormix.similarity import ordered_pairs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,36 +51,40 @@ class DistanceQuantile:
         return None if self.space is None else self.space == "embedding"
 
     def __call__(self, batch: Batch, draws: Draws) -> Tensor:
-        squares = all_squared(batch.features(self.space))
-        threshold = order_statistic(squares, self.q)
-        admissible = squares <= threshold if self.side == "lower" else squares > threshold
-        admissible.fill_diagonal_(True)
+        n = batch.x.shape[0]
+        if n == 1:
+            return torch.zeros(1, dtype=torch.int64, device=draws.device)
+        pairs = ordered_pairs(batch.features(self.space))
+        threshold = order_statistic(pairs, n, self.q)
+        admissible = pairs <= threshold if self.side == "lower" else pairs > threshold
+        admissible = admissible.index_select(0, _square(n, draws.device))
+        admissible[:: n + 1].fill_(True)  # the diagonal
         # One of the admissible by its number among them: one uniform a row, where argmax would take n.
-        number = admissible.cumsum(1, dtype=torch.int32)
-        chosen = (draws.uniform(len(number), 1).double() * number[:, -1:]).int()
-        return torch.searchsorted(number, chosen, right=True)[:, 0]
+        number = admissible.view(n, n).cumsum(1, dtype=torch.int32)
+        chosen = draws.uniform(n, 1).mul_(number.narrow(1, n - 1, 1).float()).int()  # u ≤ 1 - 2⁻²⁴: never all
+        return torch.searchsorted(number, chosen, right=True).view(n)
 
 
-def order_statistic(matrix: Tensor, q: float) -> Tensor:
-    """The largest entry of a matrix of distances (or their squares) that is at most the q-quantile of all.
+def order_statistic(pairs: Tensor, n: int, q: float) -> Tensor:
+    """The largest of all n² distances that is at most their q-quantile; any numbers in their order will do.
 
-    No entry lies strictly between it and the interpolated quantile, so that it divides the entries alike.
-    Sorted, the n zeros of the diagonal come first and then every entry above it twice: half of the matrix is
-    enough. (``torch.quantile`` would sort all of it, and refuses more than 16 million entries.)
+    No distance lies strictly between it and the interpolated quantile, so that it divides them alike. Sorted,
+    the n zeros of the diagonal come first and then each of ``pairs``, i < j, twice. (``torch.quantile`` would
+    sort them all, and refuses more than 16 million.)
 
-    >>> order_statistic(torch.tensor([[0.0, 2.0], [2.0, 0.0]]), 0.5)
+    >>> order_statistic(torch.tensor([2.0]), 2, 0.5)
     tensor(0.)
     """
-    n = matrix.shape[0]
     position = int(q * (n * n - 1))
     if position < n:
-        return matrix.new_zeros(())
-    half = matrix.flatten().index_select(0, _above_diagonal(n, matrix.device))
-    return half.kthvalue((position - n) // 2 + 1).values
+        return pairs.new_zeros(())
+    return pairs.kthvalue((position - n) // 2 + 1).values
 
 
 @kept
-def _above_diagonal(n: int, device: torch.device) -> Tensor:
-    """Where the entries above the diagonal of an n × n matrix lie in its memory."""
+def _square(n: int, device: torch.device) -> Tensor:
+    """Where each entry of an n × n matrix lies among the pairs i < j; for the diagonal, anywhere."""
     rows, columns = torch.triu_indices(n, n, 1, device=device).unbind()
-    return rows * n + columns
+    place = torch.zeros(n, n, dtype=torch.int64, device=device)
+    place[rows, columns] = place[columns, rows] = torch.arange(len(rows), device=device)
+    return place.view(-1)

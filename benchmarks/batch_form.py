@@ -6,7 +6,8 @@ import torch
 
 from benchmarks.record import Record, record
 from tailormix import Mixup, SKMixup
-from tailormix.benching.timing import keep_freed_memory, race
+from tailormix.benching.timing import race
+from tailormix.training.memory import keep_freed_memory
 
 SHAPES = {(128, 3, 32, 32): 0.9, (256, 3, 64, 64): 0.7}  # and the wanted share of the literal lerp's time
 CLASSES, WIDTH = 10, 512

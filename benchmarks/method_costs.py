@@ -9,7 +9,8 @@ from torch import nn
 
 from benchmarks.record import Record, record
 from tailormix import METHODS, Mixup, build_method
-from tailormix.benching.timing import Contender, keep_freed_memory, race
+from tailormix.benching.timing import Contender, race
+from tailormix.training.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from tailormix import Method

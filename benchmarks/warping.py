@@ -7,8 +7,9 @@ from scipy import special, stats
 
 from benchmarks.record import Record, record
 from tailormix import similarity_kernel, warp
-from tailormix.benching.timing import keep_freed_memory, race
+from tailormix.benching.timing import race
 from tailormix.draws import Draws
+from tailormix.training.memory import keep_freed_memory
 from tailormix.warping import inverse_beta
 
 SIZES = {128: 3.0, 1024: 12.0, 8192: 40.0}  # n, and how many times faster than beta.ppf warp is meant to be

@@ -12,7 +12,7 @@ from scipy import special, stats
 from helpers import graph_distance, quantile
 from tailormix import warp
 from tailormix.exact import WARPS as EXACT
-from tailormix.tables import beta_quantile_ratio
+from tailormix.tables import beta_quantile_ratio, shipped_ratio
 from tailormix.warping import WARPS, _fused, _interpolate, beta_draw
 
 KINDS = sorted(WARPS)
@@ -329,3 +329,9 @@ def test_compiled_arithmetic_is_that_of_the_sampler(pairs: list[tuple[float, flo
     torch.testing.assert_close(_fused(level, q), _interpolate(level, q), rtol=0, atol=1e-6)
     ends = torch.tensor([0.0, math.inf]), torch.tensor([math.inf, 0.0])
     torch.testing.assert_close(_fused(*ends), _interpolate(*ends), rtol=0, atol=1e-6)
+
+
+def test_the_shipped_table_is_what_its_code_computes() -> None:
+    table = shipped_ratio()
+    assert table.dtype == np.float32
+    np.testing.assert_allclose(table, beta_quantile_ratio(), rtol=1e-6, atol=1e-12)

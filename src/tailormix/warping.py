@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from tailormix import checks
 from tailormix.kept import PRECISE, constant, kept, one, readable
-from tailormix.tables import beta_quantile_ratio
+from tailormix.tables import shipped_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -206,9 +206,9 @@ def _fused(level: Tensor, q: Tensor) -> Tensor:
     return torch.lerp(near, far, rows - row)
 
 
-@kept  # scipy enters no graph
+@kept  # numpy enters no graph
 def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
     """-2ρ over (1/(1+|L|/2), 1/(1+q)) in [0, 1]², a quarter of the image; the others are never read."""
-    rho = torch.from_numpy(beta_quantile_ratio() * -2).flip(0, 1).T
+    rho = torch.from_numpy(shipped_ratio() * -2).flip(0, 1).T
     image = functional.pad(rho, (len(rho) - 1, 0, len(rho) - 1, 0))
     return image[None, None].to(device=device, dtype=dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import random
 import statistics
@@ -13,7 +12,6 @@ from dataclasses import dataclass
 Contender = Callable[[], object]
 #: ``cpu`` counts the process's own work on all threads: for machines too busy for the time on the wall
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
-MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # glibc's numbers for mallopt
 
 
 @dataclass(frozen=True)
@@ -28,15 +26,6 @@ class Timing:
 
     best: float
     median: float
-
-
-def keep_freed_memory(size: int = 1 << 30) -> bool:
-    """Let glibc hold on to freed blocks: page faults would otherwise drown what is measured."""
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-    except OSError:  # no glibc here: the figures then include the page faults
-        return False
-    return all(libc.mallopt(threshold, size) == 1 for threshold in (MMAP_THRESHOLD, TRIM_THRESHOLD))
 
 
 def race(

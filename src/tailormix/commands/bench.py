@@ -123,7 +123,7 @@ def _measured(
 
     from tailormix.benching.claims import checked
     from tailormix.benching.measuring import measure
-    from tailormix.benching.timing import keep_freed_memory
+    from tailormix.training.memory import keep_freed_memory
 
     keep_freed_memory()
     rows: dict[Any, Any] = {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix.methods import METHODS
 from tailormix.training import folder
+from tailormix.training.memory import keep_freed_memory
 from tailormix.training.reporting import silent, tensorboard
 
 from .provenance import provenance
@@ -54,6 +55,7 @@ def _trained(experiment: Experiment, path: Path, report: Reporter) -> dict[str, 
 
         from .building import build
 
+    keep_freed_memory()
     fabric = make_fabric(experiment.training)
     facts = {
         "seed": experiment.training.seed,

@@ -47,6 +47,9 @@ def mean_loss(
     criterion: Criterion, predictions: Tensor, targets: Tensor, weight: Tensor | None = None
 ) -> Tensor:
     """criterion(predictions, targets) as a scalar: the mean of (n,) losses, weighted if weights are given."""
+    if weight is None and criterion is squared_error:  # all at once, and backwards too
+        _check_shapes(predictions, targets)
+        return functional.mse_loss(predictions, targets.to(predictions.dtype))
     return reduce(criterion(predictions, targets), predictions.shape[0], weight)
 
 
@@ -75,13 +78,17 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 def squared_error(predictions: Tensor, targets: Tensor) -> Tensor:
     """(ŷ - y)², averaged over all but the first axis, (n,)."""
+    _check_shapes(predictions, targets)
+    error = (predictions - targets.to(predictions.dtype)).square()
+    return error if error.dim() == 1 else error.flatten(1).mean(1)
+
+
+def _check_shapes(predictions: Tensor, targets: Tensor) -> None:
     if predictions.shape != targets.shape:
         raise ValueError(
             f"predictions and targets must have one shape, got {tuple(predictions.shape)} and "
             f"{tuple(targets.shape)}: make them equal, for example with y[:, None]"
         )
-    error = (predictions - targets.to(predictions.dtype)).square()
-    return error if error.dim() == 1 else error.flatten(1).mean(1)
 
 
 def default_criterion(batch: Batch) -> Criterion:

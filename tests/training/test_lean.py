@@ -95,3 +95,27 @@ def test_a_pickled_optimiser_goes_on_as_it_was(name: str) -> None:
     optimiser.step()
     copy.step()
     assert torch.equal(weight, other)
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+def test_straight_steps_notice_what_changes(name: str) -> None:
+    """A parameter without gradient, another state, another group: each as torch's own optimiser has it."""
+    base, models = getattr(optim, name), (net(), net())
+    x = torch.linspace(-1, 1, 15).view(5, 3)
+    optimisers = [
+        make(model[0].parameters(), lr=0.1, fused=True)
+        for make, model in zip((lean(base), base), models, strict=True)
+    ]
+    for number in range(12):
+        for model, optimiser in zip(models, optimisers, strict=True):
+            optimiser.zero_grad()
+            model(x).square().mean().backward()
+            if number == 4:
+                model[0].bias.grad = None
+            if number == 6:
+                optimiser.load_state_dict(optimiser.state_dict())
+            if number == 8:
+                optimiser.add_param_group({"params": list(model[2].parameters()), "lr": 0.01})
+            optimiser.step()
+        for a, b in zip(models[0].parameters(), models[1].parameters(), strict=True):
+            assert torch.equal(a, b)

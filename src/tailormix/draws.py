@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +34,7 @@ class Draws:
 
     def permutation(self, n: int) -> Tensor:
         """A uniform permutation of n indices."""
-        if is_compiling():  # an index of inductor may not come from randperm
+        if is_dynamo_compiling():  # an index of inductor may not come from randperm
             return self.uniform(n).argsort()
         if self.generator is None:
             return torch.randperm(n, device=self.device)

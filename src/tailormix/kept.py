@@ -51,7 +51,7 @@ def scalar(value: float, like: Tensor) -> Tensor | float:
     """
     # Half precision stays as it is: torch computes in float32 there, and a kept number would be rounded.
     if like.is_cpu and like.dtype in PRECISE and not is_compiling():
-        return _number(value, like.dtype)
+        return number(value, like.dtype)
     return value
 
 
@@ -77,5 +77,6 @@ one = constant("one", 1.0)
 
 @functools.lru_cache(maxsize=256)
 @torch.inference_mode(False)
-def _number(value: float, dtype: torch.dtype) -> Tensor:
+def number(value: float, dtype: torch.dtype) -> Tensor:
+    """A number as a tensor of the CPU, kept."""
     return torch.tensor(value, dtype=dtype, device="cpu")

@@ -10,7 +10,7 @@ import torch
 from torch.compiler import is_compiling
 
 from tailormix import checks
-from tailormix.kept import PRECISE, kept, readable, scalar
+from tailormix.kept import PRECISE, kept, number, readable, scalar
 from tailormix.plan import take
 
 if TYPE_CHECKING:
@@ -177,7 +177,9 @@ def kernel_width(distance: Tensor, unit: float, tau_max: float, tau_std: float) 
     if tau_max == 0:
         return torch.full_like(distance, torch.inf)
     half = min(0.25 / tau_std / tau_std, STEEPEST)
-    width = torch.rsub(distance, scalar(-half, distance), alpha=-half / unit).exp_()
+    # With a unit of its own, the distance lies where a kept number is the cheapest.
+    shift = -half if unit == 1 else number(-half, distance.dtype)
+    width = torch.rsub(distance, shift, alpha=-half / unit).exp_()
     return width if tau_max == 1 else width.mul_(scalar(_representable(tau_max) ** -0.5, distance))
 
 

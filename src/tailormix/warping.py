@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 from torch.nn import functional
 
 from tailormix import checks
@@ -182,7 +182,7 @@ def _logit(lam: Tensor, dtype: torch.dtype) -> Tensor:
 
 def _interpolate(level: Tensor, q: Tensor) -> Tensor:
     """-2ρ at half a logit and at q = 1/√τ, bilinearly."""
-    if is_compiling():
+    if is_dynamo_compiling():
         return _fused(level, q)
     n = level.numel()
     both = (level, q) if level.dim() == 1 else (level.reshape(n), q.reshape(n))

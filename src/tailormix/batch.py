@@ -103,6 +103,8 @@ class Batch:
         """The points (n, ...) of the samples, and a function that gives a copy of their partners'."""
         points = self.features(space)
         if self.pool is None:
+            if points.is_contiguous():
+                return points, functools.partial(points.index_select, 0, partner)
             return points, functools.partial(take, points, partner)
         space = self.space(space)
         if space == "label":

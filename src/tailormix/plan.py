@@ -76,7 +76,9 @@ class Plan:
         if partners is None:
             if a.numel() >= LARGE and _beyond_caches(a):
                 return _bag(a, self.partner, self.lam)
-            return mix(a, take(a, self.partner), self.lam)
+            partners = a
+        if partners.is_contiguous():
+            return mix(a, partners.index_select(0, self.partner), self.lam)
         return mix(a, take(partners, self.partner), self.lam)
 
     @property

@@ -101,7 +101,7 @@ def distance_and_unit(
         length = torch.linalg.vector_norm(rows_of(others()) - rows_of(a), dim=1)
     distance = length.square() if squared else length
     mean = distance.mean() if group is None else _mean_over(distance, group)
-    ratio = (distance / mean).nan_to_num_(nan=1.0)  # 0/0 is the one NaN that finite points give
+    ratio = torch.where(mean > 0, distance / mean, 1.0)
     return ratio if ratio.dtype == dtype else ratio.to(dtype), 1.0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tailormix import checks
@@ -45,8 +45,11 @@ class SimilarityKernel:
     kind: str = "inverse_beta"
     sampling: str = "warp"
     squared: bool = True
+    usual: bool = field(init=False, repr=False, compare=False)  # known once, since a step pays for every look
 
     def __post_init__(self) -> None:
+        warped = self.sampling == "warp" and self.kind == "inverse_beta"
+        object.__setattr__(self, "usual", warped and not self.disentangled)
         checks.non_negative("tau_max", self.tau_max)
         checks.positive("tau_std", self.tau_std)
         if self.tau_max_targets is not None:
@@ -75,11 +78,14 @@ class SimilarityKernel:
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         points, others = batch.pair_features(partner, self.space)
         distance, unit = distance_and_unit(points, others, squared=self.squared, group=batch.group)
+        if self.usual:
+            width = kernel_width(distance, unit, self.tau_max, self.tau_std)
+            return Plan(partner, beta_draw(draws.uniform(distance.shape[0]), width))
         if self.sampling == "direct":
             return Plan(partner, draws.beta(trusted_kernel(distance / unit, self.tau_max, self.tau_std)))
         u = draws.uniform(distance.shape[0])
         lam = self._lam(u, distance, unit, self.tau_max, self.tau_std)
-        if self.tau_max_targets is None and self.tau_std_targets is None:
+        if not self.disentangled:
             return Plan(partner, lam)
         tau_max = self.tau_max if self.tau_max_targets is None else self.tau_max_targets
         tau_std = self.tau_std if self.tau_std_targets is None else self.tau_std_targets

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from helpers import ROOT
 
 LIGHT = ("warping", "label_density", "method_costs")
@@ -24,3 +26,16 @@ def test_a_quick_pass_writes_its_records(tmp_path: Path) -> None:
     }
     assert all(row["best_us"] > 0 and row["share"] > 0 for row in results["records"])
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
+
+
+def test_the_published_way_learns_a_made_airfoil(tmp_path: Path) -> None:
+    """Noise that is linear in the first feature: after some epochs the error is far below its spread."""
+    random = np.random.default_rng(0)
+    table = random.random((1503, 6), dtype=np.float32)
+    table[:, 5] = 10 * table[:, 0]
+    (tmp_path / "airfoil").mkdir()
+    np.savetxt(tmp_path / "airfoil" / "airfoil_self_noise.dat", table)
+    command = [sys.executable, "-m", "benchmarks.published_airfoil", str(tmp_path), "8"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert 0 < float(done.stdout) < table[:, 5].std() / 2

@@ -29,7 +29,7 @@ class Draws:
     def uniform(self, *shape: int) -> Tensor:
         """U(0, 1), of the given shape."""
         if self.generator is None:
-            return torch.rand(*shape, device=self.device)
+            return torch.rand(*shape or ((),), device=self.device)  # numbers are cheaper than a tuple of them
         return torch.rand(shape, generator=self.generator, device="cpu").to(self.device)
 
     def permutation(self, n: int) -> Tensor:

@@ -182,9 +182,14 @@ class Method:
     def _mix(self, batch: Batch, draws: Draws, plan: Plan | None) -> Mixed:
         if plan is None:
             plan = self.coefficients(batch, self.pairs(batch, draws), draws)
-        elif len(plan) != len(batch):
-            raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
+        else:
+            _check_rows(plan, batch)
         return self.interpolation(batch, plan, draws)
+
+
+def _check_rows(plan: Plan, batch: Batch) -> None:
+    if len(plan) != len(batch):
+        raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
 
 
 @dataclass(eq=False)
@@ -209,7 +214,8 @@ class _Mix:
         """Partners alone."""
         if self.given is None:
             return self.method.pairs(batch, self.draws)
-        return self(batch).plan.partner
+        _check_rows(self.given, batch)
+        return self.given.partner
 
     def needs_embeddings(self, batch: Batch) -> bool:
         """Whether embeddings of this batch will be asked for."""

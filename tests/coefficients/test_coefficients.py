@@ -237,3 +237,12 @@ def test_points_that_a_space_keeps_are_not_written_over() -> None:
     method = SKMixup(space=lambda _: remembered, partners="pool").fit(x, y)
     method.plan(x, y)
     assert torch.equal(remembered, before)
+
+
+@pytest.mark.parametrize(("alpha", "values"), [(5e-324, {0.0, 1.0}), (1e-30, {0.0, 1.0}), (1e308, {0.5})])
+def test_shapes_beyond_float32(alpha: float, values: set[float]) -> None:
+    assert set(Beta(alpha, per="sample")(batch(32), ring(32), draws()).lam.tolist()) == values
+
+
+def test_a_draw_without_shape_is_a_number() -> None:
+    assert Draws(torch.device("cpu")).uniform().shape == ()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tailormix.batch import Batch
     from tailormix.draws import Draws
 
+WIDEST = 1e30  # stands for 1/√α where α is next to nothing, within float32
+
 
 @dataclass(frozen=True)
 class Beta:
@@ -48,4 +50,4 @@ def sample(alpha: float, count: int, draws: Draws) -> Tensor:
     if alpha == 0:
         return torch.ones(count, device=draws.device)
     u = draws.uniform(count)
-    return u if alpha == 1 else beta_draw(u, u.new_full((), alpha**-0.5).expand(count))
+    return u if alpha == 1 else beta_draw(u, u.new_full((), min(alpha**-0.5, WIDEST)).expand(count))

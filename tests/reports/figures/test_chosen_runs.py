@@ -64,6 +64,14 @@ def test_two_experiments_that_fit_are_refused(tmp_path: Path) -> None:
     assert len(choose_runs(tmp_path, {"epochs": 5})) == 1
 
 
+def test_defaults_that_are_written_out_make_no_other_experiment(tmp_path: Path) -> None:
+    put(tmp_path, "a", 0, method={"name": "mixup"})
+    put(tmp_path, "b", 0, method={"name": "mixup", "alpha": 1.0}, imitate="", clip=0.0)
+    put(tmp_path, "b", 1, method={"name": "mixup", "alpha": 1.0}, imitate="", clip=0.0)
+    found = choose_runs(tmp_path, {"method": {"name": "mixup"}})
+    assert [run.path for run in found] == [tmp_path / "b" / "seed-0", tmp_path / "b" / "seed-1"]
+
+
 def test_nothing_fits(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no finished run with"):
         choose_runs(tmp_path, {"method": MIXUP})

@@ -34,7 +34,8 @@ def choose_runs(runs: Path, where: Mapping[str, Any]) -> list[ChosenRun]:
 
     ``where`` has the keys of an experiment file. The method must be the same, with options that are not named
     at their defaults; of every other section only what is named must be equal. What does not make another
-    experiment (seed, workers, ...) does not count.
+    experiment (seed, workers, defaults that are written out, ...) does not count; of two runs with one seed
+    the last folder's is taken.
     """
     fitting = [run for run in _finished(runs) if matches(run.experiment, where)]
     if not fitting:
@@ -49,7 +50,8 @@ def choose_runs(runs: Path, where: Mapping[str, Any]) -> list[ChosenRun]:
             f"{len(kinds)} experiments below {runs} fit {json.dumps(where)}; "
             f"they differ in {', '.join(differ)}: say which is meant"
         )
-    return sorted(fitting, key=lambda run: int(run.experiment.get("seed", 0)))
+    by_seed = {int(run.experiment.get("seed", 0)): run for run in fitting}
+    return [by_seed[seed] for seed in sorted(by_seed)]
 
 
 def matches(experiment: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
@@ -67,9 +69,11 @@ def matches(experiment: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
 
 def _setting(experiment: Mapping[str, Any], key: str) -> Any:
     """What a record says; a setting that did not exist when it was written has today's default."""
+    return experiment[key] if key in experiment else _default(key)
+
+
+def _default(key: str) -> Any:
     default = getattr(Settings(), key, None)
-    if key in experiment:
-        return experiment[key]
     return default.flat() if isinstance(default, Choice) else default
 
 
@@ -98,4 +102,7 @@ def _finished(runs: Path) -> list[ChosenRun]:
 
 
 def _without_seed(experiment: Mapping[str, Any]) -> str:
-    return json.dumps({key: one for key, one in experiment.items() if key not in APART}, sort_keys=True)
+    apart = {key: one for key, one in experiment.items() if key not in APART and one != _default(key)}
+    if "method" in apart:
+        apart["method"] = _resolved(apart["method"])
+    return json.dumps(apart, sort_keys=True, default=str)

@@ -141,3 +141,10 @@ def test_large_batches_take_one_pass() -> None:
     assert plan_module._beyond_caches(a)
     assert not plan_module._beyond_caches(a[:3])
     torch.testing.assert_close(plan.blend(a), torch.lerp(a[plan.partner], a, plan.lam[:, None]))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize("classes", [200, 600])
+def test_indices_of_any_kind(dtype: torch.dtype, classes: int) -> None:
+    y = torch.tensor([0, 7, 199]).to(dtype)
+    assert torch.equal(one_hot(y, classes), torch.nn.functional.one_hot(y.long(), classes).float())

@@ -258,3 +258,24 @@ def test_unit_is_the_mean_where_values_can_be_read() -> None:
     assert (distance.tolist(), unit) == ([1.0, 4.0, 9.0], pytest.approx(14 / 3))
     distance, unit = distance_and_unit(z * 1e-30, (others * 1e-30).clone)  # squares vanish in float32
     assert (distance.tolist(), unit) == (pytest.approx([3 / 14, 12 / 14, 27 / 14]), 1.0)
+
+
+def test_partners_may_carry_a_gradient() -> None:
+    z, pool = torch.rand(4, 3), torch.rand(6, 3, requires_grad=True)
+    partner = torch.tensor([5, 0, 2, 3])
+    found = pair_distance(z, partner, partners=pool)
+    assert not found.requires_grad
+    torch.testing.assert_close(found, pair_distance(z, partner, partners=pool.detach()))
+    assert torch.equal(pair_distance(z, partner, partners=pool.detach().double()), found)
+
+
+def test_whole_distances_have_a_kernel_of_real_numbers() -> None:
+    found = similarity_kernel(torch.tensor([0, 1, 2]), 1.0, 0.5)
+    torch.testing.assert_close(found, torch.tensor([math.exp(2), 1.0, math.exp(-2)]))
+
+
+@pytest.mark.parametrize("unit", [1e-17, 1e-5, 1.0, 1e17])
+@pytest.mark.parametrize("tau_std", [5e-324, 1e-20, 1e-13])
+def test_widths_of_the_steepest_kernels(unit: float, tau_std: float) -> None:
+    width = kernel_width(torch.tensor([0.0, 0.5, 2.0]) * unit, unit, 1.0, tau_std)
+    assert width.tolist() == [0.0, 0.0, math.inf]

@@ -335,3 +335,10 @@ def test_the_shipped_table_is_what_its_code_computes() -> None:
     table = shipped_ratio()
     assert table.dtype == np.float32
     np.testing.assert_allclose(table, beta_quantile_ratio(), rtol=1e-6, atol=1e-12)
+
+
+def test_finer_draws_than_those_of_a_cpu_give_no_nan() -> None:
+    """The compiler's own generator draws ½ - 2⁻²⁵, which the middle of its interval turns into ½."""
+    u = torch.tensor([0.5 - 2**-25, 0.5 - 2**-24, 0.5])
+    lam = torch.compile(beta_draw, backend="aot_eager", fullgraph=True)(u, torch.full((3,), math.inf))
+    assert lam.tolist() == [0.5, 0.0, 1.0]

@@ -29,8 +29,10 @@ class Draws:
     def uniform(self, *shape: int) -> Tensor:
         """U(0, 1), of the given shape."""
         if self.generator is None:
-            return torch.rand(*shape or ((),), device=self.device)  # numbers are cheaper than a tuple of them
-        return torch.rand(shape, generator=self.generator, device="cpu").to(self.device)
+            # numbers are cheaper than a tuple of them
+            return torch.rand(*shape or ((),), dtype=torch.float32, device=self.device)
+        draw = torch.rand(shape, generator=self.generator, dtype=torch.float32, device="cpu")
+        return draw.to(self.device)
 
     def permutation(self, n: int) -> Tensor:
         """A uniform permutation of n indices."""

@@ -61,7 +61,8 @@ def constant(name: str, value: float) -> Callable[[], Tensor]:
     >>> torch.rsub(torch.tensor([0.25]), one())
     tensor([0.7500])
     """
-    number = torch.tensor(value, dtype=torch.float32, device="cpu")
+    with torch.inference_mode(False):
+        number = torch.tensor(value, dtype=torch.float32, device="cpu")
     return _marked(lambda: number, name)
 
 

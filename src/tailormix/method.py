@@ -92,8 +92,7 @@ class Method:
         batch = self._batch(x, y, embeddings, group)
         self._check_labels(y)
         draws = Draws(x.device, generator)
-        plan = self.coefficients(batch, self.pairs(batch, draws), draws)
-        return explained(self.coefficients, plan, batch)
+        return explained(self.coefficients, batch, self.pairs(batch, draws), draws)
 
     def __call__(
         self,

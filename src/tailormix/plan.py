@@ -144,8 +144,9 @@ def one_hot(y: Tensor, num_classes: int) -> Tensor:
     index = y if y.dtype in INDICES else y.long()
     try:
         if num_classes <= FEW:
-            return _identity(num_classes, y.device).index_select(0, index)
-        return torch.zeros(y.shape[0], num_classes, device=y.device).scatter_(1, index[:, None], 1.0)
+            return _identity(num_classes, y.device, torch.get_default_dtype()).index_select(0, index)
+        rows = torch.zeros(y.shape[0], num_classes, device=y.device)
+        return rows.scatter_(1, index.long()[:, None], 1.0)
     except (IndexError, RuntimeError):
         check_range(y, num_classes)
         raise
@@ -162,5 +163,5 @@ def check_range(y: Tensor, num_classes: int) -> None:
 
 
 @kept
-def _identity(size: int, device: torch.device) -> Tensor:
-    return torch.eye(size, device=device)
+def _identity(size: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    return torch.eye(size, device=device, dtype=dtype)

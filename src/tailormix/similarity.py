@@ -101,7 +101,7 @@ def distance_and_unit(
         length = torch.linalg.vector_norm(rows_of(others()) - rows_of(a), dim=1)
     distance = length.square() if squared else length
     mean = distance.mean() if group is None else _mean_over(distance, group)
-    ratio = torch.where(mean > 0, distance / mean, 1.0)
+    ratio = torch.where((mean > 0) & (mean < torch.inf), distance / mean, 1.0)
     return ratio if ratio.dtype == dtype else ratio.to(dtype), 1.0
 
 
@@ -122,10 +122,10 @@ def euclidean(a: Tensor, others: Callable[[], Tensor]) -> Tensor:
 
 def _narrow_squares(a: Tensor, b: Tensor) -> Tensor:
     """‖a_i - b_i‖², in the precision of the points; ``b`` is written over, since touching memory costs."""
-    if a.dim() != 2 or a.dtype != b.dtype or a.dtype not in PRECISE or a.requires_grad:
+    if a.dim() != 2 or a.dtype != b.dtype or a.dtype not in PRECISE or a.requires_grad or b.requires_grad:
         a, b = rows_of(a), rows_of(b)
         if a.dtype != b.dtype:
-            return (b - a).square_().sum(1)
+            return (b - a).square_().sum(1).to(a.dtype)
     squares: Tensor = _squared_error(b, a, ELEMENTWISE, out=b)
     return squares.sum(1)
 
@@ -158,6 +158,8 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     """
     checks.non_negative("tau_max", tau_max)
     checks.positive("tau_std", tau_std)
+    if not distance.is_floating_point():
+        distance = distance.float()
     if distance.dtype not in PRECISE:
         return trusted_kernel(distance.float(), tau_max, tau_std).to(distance.dtype)
     return trusted_kernel(distance, tau_max, tau_std)
@@ -176,7 +178,7 @@ def kernel_width(distance: Tensor, unit: float, tau_max: float, tau_std: float) 
     """1/√τ for the τ of :func:`trusted_kernel` at ``distance`` / ``unit``, without a detour over it."""
     if tau_max == 0:
         return torch.full_like(distance, torch.inf)
-    half = min(0.25 / tau_std / tau_std, STEEPEST)
+    half = min(0.25 / tau_std / tau_std, STEEPEST * min(unit, 1.0))
     # With a unit of its own, the distance lies where a kept number is the cheapest.
     shift = -half if unit == 1 else number(-half, distance.dtype)
     width = torch.rsub(distance, shift, alpha=-half / unit).exp_()

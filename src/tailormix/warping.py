@@ -117,9 +117,12 @@ def inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
 def beta_draw(u: Tensor, q: Tensor) -> Tensor:
     """A draw from Beta(τ, τ), q = 1/√τ in [0, ∞], for each draw u of ``torch.rand``, by :func:`inverse_beta`.
 
-    Such a u is a multiple of 2⁻²⁴ and stands for the interval up to the next one; its middle is taken. That
-    is never 0, ½ or 1, so no product is 0·∞ and nothing needs to be clamped.
+    On a CPU such a u is a multiple of 2⁻²⁴ and stands for the interval up to the next one; its middle is
+    taken. That is never 0, ½ or 1, so no product is 0·∞ and nothing needs to be clamped. Other generators
+    have finer draws below ½, one of which becomes ½.
     """
+    if is_dynamo_compiling() or not u.is_cpu:
+        q = q.clamp(max=HIGHEST_Q)
     level = torch.rsub(u, nearly_one(), alpha=2).atanh_()
     return _interpolate(level, q).mul_(level).mul_(torch.addcmul(q, q, q)).sigmoid_()
 

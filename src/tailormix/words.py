@@ -46,13 +46,13 @@ class Coefficients(Protocol):
 class Explained(Protocol):
     """(ii) for words that work out only on demand what stands behind their coefficients."""
 
-    def explain(self, plan: Plan, batch: Batch) -> Plan:
-        """The same plan with its ``tau`` and ``distance``."""
+    def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
+        """The partners with their coefficients, and the ``tau`` and ``distance`` behind them."""
 
 
-def explained(word: Coefficients, plan: Plan, batch: Batch) -> Plan:
+def explained(word: Coefficients, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
     """The plan with all that is known about it: what only a reader wants is worked out for readers only."""
-    return word.explain(plan, batch) if isinstance(word, Explained) else plan
+    return word.explain(batch, partner, draws) if isinstance(word, Explained) else word(batch, partner, draws)
 
 
 @runtime_checkable

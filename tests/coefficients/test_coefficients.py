@@ -11,7 +11,6 @@ from tailormix import Mixup, MixupIO, MixupTO, SKMixup, WarpedMixup, warp
 from tailormix.batch import Batch
 from tailormix.coefficients import Beta, Constant, InputsOnly, SimilarityKernel, TargetsOnly, Warped
 from tailormix.draws import Draws
-from tailormix.plan import Plan
 
 CPU = torch.device("cpu")
 
@@ -94,7 +93,7 @@ def test_equal_distances_are_plain_beta_mixing(tau_max: float, kind: str) -> Non
     """One-hot rows are equally far from each other; a ring has no self-pairs, whose distance would be 0."""
     n = 16
     kernel, points = SimilarityKernel(tau_max, 0.25, kind=kind), batch(n, torch.eye(n))
-    plan = kernel.explain(kernel(points, ring(n), draws()), points)
+    plan = kernel.explain(points, ring(n), draws())
     assert plan.distance is not None
     assert plan.distance.tolist() == [1.0] * n
     middle = uniforms(n) + 2**-25 * (kind == "inverse_beta")  # of the interval that a uniform draw stands for
@@ -104,9 +103,10 @@ def test_equal_distances_are_plain_beta_mixing(tau_max: float, kind: str) -> Non
 def test_self_pairs_are_mixed_most() -> None:
     """Two of four are their own partners: d̄ = 0, 0, 2, 2, so τ = e^{±8} at τ_std = ¼."""
     points = batch(4, torch.eye(4))
-    plan = SimilarityKernel()(points, torch.tensor([0, 1, 3, 2]), draws())
-    assert plan.tau is None  # nobody asked
-    plan = SimilarityKernel().explain(plan, points)
+    partner = torch.tensor([0, 1, 3, 2])
+    assert SimilarityKernel()(points, partner, draws()).tau is None  # nobody asked
+    plan = SimilarityKernel().explain(points, partner, draws())
+    assert torch.equal(plan.lam, SimilarityKernel()(points, partner, draws()).lam)
     assert plan.tau is not None
     torch.testing.assert_close(plan.tau, torch.tensor([math.exp(8)] * 2 + [math.exp(-8)] * 2))
 
@@ -158,7 +158,7 @@ def test_spaces() -> None:
 
     def distance(space: Any, y: torch.Tensor = y, classes: int | None = 3) -> torch.Tensor:
         points = Batch(x, y, classes, embeddings)
-        found = SimilarityKernel(space=space).explain(Plan(ring(6), torch.ones(6)), points).distance
+        found = SimilarityKernel(space=space).explain(points, ring(6), draws()).distance
         assert found is not None
         return found
 

@@ -97,25 +97,65 @@ def test_a_pickled_optimiser_goes_on_as_it_was(name: str) -> None:
     assert torch.equal(weight, other)
 
 
+def without_gradient(model: Any, _: Any) -> None:
+    model[0].bias.grad = None
+
+
+def loaded(_: Any, optimiser: Any) -> None:
+    optimiser.load_state_dict(optimiser.state_dict())
+
+
+def another_group(model: Any, optimiser: Any) -> None:
+    optimiser.add_param_group({"params": list(model[2].parameters()), "lr": 0.01})
+
+
+def cleared(_: Any, optimiser: Any) -> None:
+    optimiser.state.clear()
+
+
+def partly_cleared(model: Any, optimiser: Any) -> None:
+    optimiser.state.pop(model[0].bias)
+
+
+def upwards(_: Any, optimiser: Any) -> None:
+    optimiser.param_groups[0]["maximize"] = True
+
+
+def another_average(model: Any, optimiser: Any) -> None:
+    optimiser.state[model[0].bias]["exp_avg"] = torch.ones(4)
+
+
+def fewer_parameters(model: Any, optimiser: Any) -> None:
+    optimiser.param_groups[0]["params"] = [model[0].bias]
+
+
+CHANGES = (
+    without_gradient,
+    loaded,
+    another_group,
+    cleared,
+    partly_cleared,
+    upwards,
+    another_average,
+    fewer_parameters,
+)
+
+
 @pytest.mark.parametrize("name", ["Adam", "AdamW"])
-def test_straight_steps_notice_what_changes(name: str) -> None:
-    """A parameter without gradient, another state, another group: each as torch's own optimiser has it."""
+@pytest.mark.parametrize("change", CHANGES)
+def test_straight_steps_notice_what_changes(name: str, change: Any) -> None:
     base, models = getattr(optim, name), (net(), net())
     x = torch.linspace(-1, 1, 15).view(5, 3)
     optimisers = [
         make(model[0].parameters(), lr=0.1, fused=True)
         for make, model in zip((lean(base), base), models, strict=True)
     ]
-    for number in range(12):
+    for number in range(7):
         for model, optimiser in zip(models, optimisers, strict=True):
             optimiser.zero_grad()
             model(x).square().mean().backward()
-            if number == 4:
-                model[0].bias.grad = None
-            if number == 6:
-                optimiser.load_state_dict(optimiser.state_dict())
-            if number == 8:
-                optimiser.add_param_group({"params": list(model[2].parameters()), "lr": 0.01})
+            if number == 3:
+                change(model, optimiser)
             optimiser.step()
         for a, b in zip(models[0].parameters(), models[1].parameters(), strict=True):
             assert torch.equal(a, b)

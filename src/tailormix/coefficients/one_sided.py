@@ -29,12 +29,14 @@ class InputsOnly:
         return self.coefficients.needs_embeddings
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        plan = self.coefficients(batch, partner, draws)
-        return replace(plan, lam_targets=warp(plan.for_targets.lam, 0.0))
+        return self._one_sided(self.coefficients(batch, partner, draws))
 
-    def explain(self, plan: Plan, batch: Batch) -> Plan:
+    def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         """As the coefficients inside."""
-        return explained(self.coefficients, plan, batch)
+        return self._one_sided(explained(self.coefficients, batch, partner, draws))
+
+    def _one_sided(self, plan: Plan) -> Plan:
+        return replace(plan, lam_targets=warp(plan.for_targets.lam, 0.0))
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,11 @@ class TargetsOnly:
         return self.coefficients.needs_embeddings
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        plan = self.coefficients(batch, partner, draws)
-        return replace(plan, lam=warp(plan.lam, 0.0), lam_targets=plan.for_targets.lam)
+        return self._one_sided(self.coefficients(batch, partner, draws))
 
-    def explain(self, plan: Plan, batch: Batch) -> Plan:
+    def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         """As the coefficients inside."""
-        return explained(self.coefficients, plan, batch)
+        return self._one_sided(explained(self.coefficients, batch, partner, draws))
+
+    def _one_sided(self, plan: Plan) -> Plan:
+        return replace(plan, lam=warp(plan.lam, 0.0), lam_targets=plan.for_targets.lam)

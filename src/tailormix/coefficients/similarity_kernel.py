@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tailormix import checks
 from tailormix.batch import SPACES, Space
 from tailormix.plan import Plan
-from tailormix.similarity import distance_and_unit, kernel_width, relative_distance, trusted_kernel
+from tailormix.similarity import distance_and_unit, kernel_width, trusted_kernel
 from tailormix.warping import WARPS, beta_draw, exact_warp
 
 if TYPE_CHECKING:
@@ -81,6 +81,16 @@ class SimilarityKernel:
         if self.usual:
             width = kernel_width(distance, unit, self.tau_max, self.tau_std)
             return Plan(partner, beta_draw(draws.uniform(distance.shape[0]), width))
+        return self._plan(partner, distance, unit, draws)
+
+    def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
+        """The plan with the distances and the τ behind it."""
+        points, others = batch.pair_features(partner, self.space)
+        distance, unit = distance_and_unit(points, others, squared=self.squared, group=batch.group)
+        plan, relative = self._plan(partner, distance, unit, draws), distance / unit
+        return replace(plan, tau=trusted_kernel(relative, self.tau_max, self.tau_std), distance=relative)
+
+    def _plan(self, partner: Tensor, distance: Tensor, unit: float, draws: Draws) -> Plan:
         if self.sampling == "direct":
             return Plan(partner, draws.beta(trusted_kernel(distance / unit, self.tau_max, self.tau_std)))
         u = draws.uniform(distance.shape[0])
@@ -90,13 +100,6 @@ class SimilarityKernel:
         tau_max = self.tau_max if self.tau_max_targets is None else self.tau_max_targets
         tau_std = self.tau_std if self.tau_std_targets is None else self.tau_std_targets
         return Plan(partner, lam, self._lam(u, distance, unit, tau_max, tau_std))
-
-    def explain(self, plan: Plan, batch: Batch) -> Plan:
-        """The same plan with the distances and the τ behind it."""
-        points, others = batch.pair_features(plan.partner, self.space)
-        distance = relative_distance(points, others, squared=self.squared, group=batch.group)
-        tau = trusted_kernel(distance, self.tau_max, self.tau_std)
-        return replace(plan, tau=tau, distance=distance)
 
     def _lam(self, u: Tensor, distance: Tensor, unit: float, tau_max: float, tau_std: float) -> Tensor:
         if self.sampling == "warp" and self.kind == "inverse_beta":

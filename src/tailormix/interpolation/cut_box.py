@@ -53,7 +53,8 @@ class CutBox:
             lam = torch.where(draws.uniform(lam.shape[0]) < self.probability, lam, 1.0)
         beside = _beside(lam, height, width, draws)
         inside = torch.rsub(beside.sum(2), scalar(float(max(height, width)), lam)).prod(0)
-        kept_share = torch.rsub(inside, one(), alpha=1 / (height * width)).expand(batch.x.shape[0])
+        share = inside.div_(scalar(float(height * width), lam))
+        kept_share = torch.rsub(share, one()).expand(batch.x.shape[0])
         rows, columns = beside.unbind()
         if height != width:
             rows, columns = rows[:, :height].contiguous(), columns[:, :width].contiguous()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+#: options of Adam with which a step is left to torch
+UNUSUAL = ("amsgrad", "maximize", "differentiable", "capturable")
 #: methods that torch shields from its compiler; the shield imports the compiler, which takes a second
 SHIELDED = ("add_param_group", "state_dict", "load_state_dict", "zero_grad")
 
@@ -50,79 +52,79 @@ def _straight(whole: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def step(self: Any, closure: Any = None) -> Any:
-        held = self.__dict__.get("_held")
-        if closure is not None or held is None or not held.fits(self):
+        held: list[_Group] | None = self.__dict__.get("_held")
+        if closure is not None or held is None or not _current(held, self):
             result = whole(self, closure)
-            self._held = _Held.of(self)
+            self._held = [_Group.of(group, self.state) for group in self.param_groups]
             return result
-        for group, lists in zip(self.param_groups, held.lists, strict=True):
-            lists.step(group)
+        for group in held:
+            group.step()
         return None
 
     return step
 
 
 @dataclass
-class _Lists:
-    """What the fused kernel of Adam works on."""
+class _Group:
+    """A group of parameters, and their states as they were found."""
 
+    options: dict[str, Any]
     parameters: list[Tensor]
-    averages: list[Tensor]
-    squares: list[Tensor]
-    steps: list[Tensor]
+    states: list[dict[str, Tensor] | None]
 
-    def step(self, group: dict[str, Any]) -> None:
-        gradients = [parameter.grad for parameter in self.parameters]
-        kernel: Any = torch._fused_adamw_ if group.get("decoupled_weight_decay") else torch._fused_adam_
-        torch._foreach_add_(self.steps, one())
+    @classmethod
+    def of(cls, options: dict[str, Any], state: Any) -> _Group:
+        parameters = list(options["params"])
+        return cls(options, parameters, [state.get(parameter) for parameter in parameters])
+
+    def current(self, state: Any) -> bool:
+        """Whether nothing was exchanged since, every parameter has a gradient, and the kernel takes them."""
+        options, parameters = self.options, self.options["params"]
+        return (
+            len(parameters) == len(self.parameters)
+            and options["fused"]
+            and not any(map(options.get, UNUSUAL))
+            and all(
+                mine is theirs and held and state.get(mine) is held and _usual(mine)
+                for mine, theirs, held in zip(self.parameters, parameters, self.states, strict=True)
+            )
+        )
+
+    def step(self) -> None:
+        """What the fused kernel does with a group; its state is looked up anew."""
+        options, states = self.options, [state for state in self.states if state]
+        kernel: Any = torch._fused_adamw_ if options.get("decoupled_weight_decay") else torch._fused_adam_
+        steps = [state["step"] for state in states]
+        torch._foreach_add_(steps, one())
         kernel(
             self.parameters,
-            gradients,
-            self.averages,
-            self.squares,
+            [parameter.grad for parameter in self.parameters],
+            [state["exp_avg"] for state in states],
+            [state["exp_avg_sq"] for state in states],
             [],
-            self.steps,
+            steps,
             amsgrad=False,
-            lr=group["lr"],
-            beta1=group["betas"][0],
-            beta2=group["betas"][1],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
+            lr=options["lr"],
+            beta1=options["betas"][0],
+            beta2=options["betas"][1],
+            weight_decay=options["weight_decay"],
+            eps=options["eps"],
             maximize=False,
         )
 
 
-@dataclass
-class _Held:
-    """The lists of all groups, as long as they belong to this state."""
-
-    state: Any
-    lists: list[_Lists]
-
-    @classmethod
-    def of(cls, optimiser: Any) -> _Held | None:
-        if hasattr(optimiser, "grad_scale") or not all(map(_plain, optimiser.param_groups)):
-            return None
-        found = []
-        for group in optimiser.param_groups:
-            states = [optimiser.state.get(parameter) for parameter in group["params"]]
-            if not all(states):
-                return None
-            columns = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq", "step"))
-            found.append(_Lists(list(group["params"]), *columns))
-        return cls(optimiser.state, found)
-
-    def fits(self, optimiser: Any) -> bool:
-        """Whether they are still those of the optimiser, and every parameter has a gradient."""
-        if self.state is not optimiser.state or len(self.lists) != len(optimiser.param_groups):
-            return False
-        return all(parameter.grad is not None for lists in self.lists for parameter in lists.parameters)
+def _current(held: list[_Group], optimiser: Any) -> bool:
+    groups = optimiser.param_groups
+    if len(held) != len(groups) or hasattr(optimiser, "grad_scale") or hasattr(optimiser, "found_inf"):
+        return False
+    return all(
+        mine.options is theirs and mine.current(optimiser.state)
+        for mine, theirs in zip(held, groups, strict=True)
+    )
 
 
-def _plain(group: dict[str, Any]) -> bool:
-    unusual = ("amsgrad", "maximize", "differentiable", "capturable")
-    kinds = {(parameter.device.type, parameter.dtype) for parameter in group["params"]}
-    return group["fused"] and kinds == {("cpu", torch.float32)} and not any(map(group.get, unusual))
+def _usual(parameter: Tensor) -> bool:
+    return parameter.grad is not None and parameter.is_cpu and parameter.dtype == torch.float32
 
 
 def _reduced(optimiser: optim.Optimizer) -> tuple[Any, ...]:

@@ -17,4 +17,5 @@ def keep_freed_memory(size: int = 1 << 30) -> bool:
         libc = ctypes.CDLL("libc.so.6")
     except OSError:  # no glibc here, which has other habits
         return False
-    return all(libc.mallopt(threshold, size) == 1 for threshold in (MMAP_THRESHOLD, TRIM_THRESHOLD))
+    taken = [libc.mallopt(threshold, size) for threshold in (MMAP_THRESHOLD, TRIM_THRESHOLD)]
+    return all(taken)

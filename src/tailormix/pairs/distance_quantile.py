@@ -60,8 +60,9 @@ class DistanceQuantile:
         admissible = admissible.index_select(0, _square(n, draws.device))
         admissible[:: n + 1].fill_(True)  # the diagonal
         # One of the admissible by its number among them: one uniform a row, where argmax would take n.
-        number = admissible.view(n, n).cumsum(1, dtype=torch.int32)
-        chosen = draws.uniform(n, 1).mul_(number.narrow(1, n - 1, 1).float()).int()  # u ≤ 1 - 2⁻²⁴: never all
+        whole = torch.int16 if n < 2**15 else torch.int32
+        number = admissible.view(n, n).cumsum(1, dtype=whole)
+        chosen = draws.uniform(n, 1).mul_(number.narrow(1, n - 1, 1)).to(whole)  # u ≤ 1 - 2⁻²⁴: never all
         return torch.searchsorted(number, chosen, right=True).view(n)
 
 

@@ -148,3 +148,10 @@ def test_large_batches_take_one_pass() -> None:
 def test_indices_of_any_kind(dtype: torch.dtype, classes: int) -> None:
     y = torch.tensor([0, 7, 199]).to(dtype)
     assert torch.equal(one_hot(y, classes), torch.nn.functional.one_hot(y.long(), classes).float())
+
+
+def test_a_graph_may_hold_several_numbers_of_classes() -> None:
+    y = torch.tensor([0, 2, 1])
+    both = torch.compile(lambda y: (one_hot(y, 3), one_hot(y, 5)), backend="aot_eager", fullgraph=True)
+    for rows, classes in zip(both(y), (3, 5), strict=True):
+        assert torch.equal(rows, torch.nn.functional.one_hot(y, classes).float())

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 import torch
+from torch.compiler import is_dynamo_compiling
 from torch.nn import functional
 
 from tailormix.kept import kept, readable, scalar
@@ -143,7 +144,8 @@ def one_hot(y: Tensor, num_classes: int) -> Tensor:
     """
     index = y if y.dtype in INDICES else y.long()
     try:
-        if num_classes <= FEW:
+        # A graph takes one kept matrix of a kind, and may ask for several numbers of classes.
+        if num_classes <= FEW and not is_dynamo_compiling():
             return _identity(num_classes, y.device, torch.get_default_dtype()).index_select(0, index)
         rows = torch.zeros(y.shape[0], num_classes, device=y.device)
         return rows.scatter_(1, index.long()[:, None], 1.0)

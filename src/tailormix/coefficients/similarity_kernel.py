@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tailormix import checks
@@ -45,11 +45,8 @@ class SimilarityKernel:
     kind: str = "inverse_beta"
     sampling: str = "warp"
     squared: bool = True
-    usual: bool = field(init=False, repr=False, compare=False)  # known once, since a step pays for every look
 
     def __post_init__(self) -> None:
-        warped = self.sampling == "warp" and self.kind == "inverse_beta"
-        object.__setattr__(self, "usual", warped and not self.disentangled)
         checks.non_negative("tau_max", self.tau_max)
         checks.positive("tau_std", self.tau_std)
         if self.tau_max_targets is not None:
@@ -76,19 +73,17 @@ class SimilarityKernel:
         return self.tau_max_targets is not None or self.tau_std_targets is not None
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        points, others = batch.pair_features(partner, self.space)
-        distance, unit = distance_and_unit(points, others, squared=self.squared, group=batch.group)
-        if self.usual:
-            width = kernel_width(distance, unit, self.tau_max, self.tau_std)
-            return Plan(partner, beta_draw(draws.uniform(distance.shape[0]), width))
-        return self._plan(partner, distance, unit, draws)
+        return self._plan(partner, *self._measure(batch, partner), draws)
 
     def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         """The plan with the distances and the τ behind it."""
-        points, others = batch.pair_features(partner, self.space)
-        distance, unit = distance_and_unit(points, others, squared=self.squared, group=batch.group)
+        distance, unit = self._measure(batch, partner)
         plan, relative = self._plan(partner, distance, unit, draws), distance / unit
         return replace(plan, tau=trusted_kernel(relative, self.tau_max, self.tau_std), distance=relative)
+
+    def _measure(self, batch: Batch, partner: Tensor) -> tuple[Tensor, float]:
+        points, others = batch.pair_features(partner, self.space)
+        return distance_and_unit(points, others, squared=self.squared, group=batch.group)
 
     def _plan(self, partner: Tensor, distance: Tensor, unit: float, draws: Draws) -> Plan:
         if self.sampling == "direct":

@@ -12,6 +12,7 @@ from torch.compiler import is_compiling
 from tailormix import checks
 from tailormix.kept import PRECISE, kept, number, readable, scalar
 from tailormix.plan import take
+from tailormix.warping import steepness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _squared_error: Any = torch._C._nn.mse_loss  # one operation for two
 NARROW = 128  # width up to which distances pair by pair are faster than by matrix products
 ELEMENTWISE = 0  # as torch numbers reductions: none
+SHARP = 100.0  # slope from which rounding moves a pair of average distance
 STEEPEST = 1e30  # the slope 1/(2 τ_std²) is capped here, so that 0·∞ cannot arise at d̄ = 1
 TINY, HUGE = 1e-18, 1e18  # sums of (squared) distances between which float32 is precise
 SMALLEST, LARGEST = 1e-37, 1e38  # likewise for τ_max > 0, which float32 must hold
@@ -174,15 +176,19 @@ def trusted_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tensor:
     return kernel if tau_max == 1 else kernel.mul_(scalar(_representable(tau_max), distance))
 
 
-def kernel_width(distance: Tensor, unit: float, tau_max: float, tau_std: float) -> Tensor:
-    """1/√τ for the τ of :func:`trusted_kernel` at ``distance`` / ``unit``, without a detour over it."""
+def kernel_steepness(distance: Tensor, unit: float, tau_max: float, tau_std: float) -> Tensor:
+    """The steepness of ω_τ for the τ of :func:`trusted_kernel` at ``distance`` / ``unit``, without that τ.
+
+    It is linear in the distance: -½ log(9τ) = -½ log(9 τ_max) + (d̄ - 1) / (4 τ_std²).
+    """
     if tau_max == 0:
         return torch.full_like(distance, torch.inf)
-    half = min(0.25 / tau_std / tau_std, STEEPEST * min(unit, 1.0))
+    slope, middle = 0.25 / tau_std / tau_std, steepness(tau_max)
+    if slope > SHARP:  # where one sum would lose the middle, on which equal distances depend
+        return (distance / unit).sub_(1.0).mul_(min(slope, STEEPEST)).add_(middle)
     # With a unit of its own, the distance lies where a kept number is the cheapest.
-    shift = -half if unit == 1 else number(-half, distance.dtype)
-    width = torch.rsub(distance, shift, alpha=-half / unit).exp_()
-    return width if tau_max == 1 else width.mul_(scalar(_representable(tau_max) ** -0.5, distance))
+    shift = middle - slope if unit == 1 else number(middle - slope, distance.dtype)
+    return torch.rsub(distance, shift, alpha=-slope / unit)
 
 
 def _representable(tau_max: float) -> float:

@@ -1,7 +1,8 @@
-"""The table behind the default warp: how far the logit of a Beta(τ, τ) quantile is from a closed form."""
+"""The table behind the default warp: how many times steeper a Beta(τ, τ) quantile is than the uniform one."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,17 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CELLS = 352  # along each axis; the error falls with its square. 1-u underflows in float64 beyond 372
-SHIPPED = Path(__file__).with_name("beta_quantile_ratio.npy")
+LEVELS, STEEPNESSES = 192, 768  # cells along the axes; the error falls with their squares
+LEVEL_SCALE = 4 / 9  # more puts the cells nearer to u = ½, less nearer to u = 1
+STEEPNESS_AT_ONE = -math.log(3)  # -½ log(9τ) where τ = 1, which falls on a row of the table
+LAST_LEVEL = 20.0  # stands for the infinite logit: draws end at 17
+FLATTEST, STEEPEST = 1e-24, 1e24  # stand for the slopes 0 and ∞, so that u = 0, ½ and 1 stay where they are
+SHIPPED = Path(__file__).with_name("beta_quantile_slope.npy")
 NEGLIGIBLE = -30.0  # below e^-30 the leading term of the incomplete beta function is exact in float64
 
 
-def shipped_ratio() -> NDArray[np.float32]:
-    """:func:`beta_quantile_ratio` as ``python -m tailormix.tables`` wrote it.
+def shipped_slope() -> NDArray[np.float32]:
+    """:func:`beta_quantile_slope` as ``python -m tailormix.tables`` wrote it.
 
     Computing it takes scipy and half a second, as long as ten epochs of a small run.
     """
@@ -24,37 +29,32 @@ def shipped_ratio() -> NDArray[np.float32]:
     return table
 
 
-def beta_quantile_ratio(cells: int = CELLS) -> NDArray[np.float64]:
-    """ρ = logit ω_τ(u) / (logit u · (q + q²)), q = 1/√τ, on a grid of u ≥ ½ (rows) and τ (columns).
+def beta_quantile_slope(levels: int = LEVELS, steepnesses: int = STEEPNESSES) -> NDArray[np.float64]:
+    """Logit ω_τ(u) / logit u on a grid of τ (rows) and u ≥ ½ (columns).
 
-    Rows are x = L/(L+2) with L = logit u, columns y = q/(q+1), both evenly from 0 to 1. Over all of them ρ is
-    smooth and lies between 0 and 1, which is why so few points do. The borders are its limits:
+    Rows are σ(-½ log(9τ)) = 1/(1 + 3√τ), evenly from 0 to 1, columns σ(4/9 · logit u), evenly from ½ to 1.
+    Over the first the slope bends the less the more its errors matter: it is linear where τ is large and ω
+    feels every error, and steep where τ is small and ω is a step. The borders are:
 
-    ======  =====================================  ==========================================
-    x = 0   B(τ,τ) 4^{τ-1} / (q + q²)              the slope at u = ½
-    x = 1   q/(q+1)                                u ≈ ω^τ/(τ B(τ,τ)) near 0
-    y = 0   √2 Φ⁻¹(u)/L                            the normal law for large τ
-    y = 1   -log(2(1-u))/L                         1-ω ≈ (2(1-u))^{1/τ} for small τ
-    ======  =====================================  ==========================================
+    ============  =====================================================
+    u = ½         B(τ, τ) 4^{τ-1}, the slope of ω_τ at ½
+    u → 1         its value at logit u = 20
+    τ → ∞, τ → 0  0 and ∞, but for a trace that keeps 0·∞ away
+    ============  =====================================================
 
     Returns:
-        An array of shape (cells + 1, cells + 1).
+        An array of shape (steepnesses + 1, levels + 1).
 
     """
     from scipy import special
 
-    inner = np.arange(1, cells) / cells
-    level, q = (2 * inner / (1 - inner))[:, None], (inner / (1 - inner))[None, :]
-    tau, scale = q**-2, q + q**2
-    log_u = special.log_expit(-level)  # of the mirror image 1 - u, which keeps its precision
-    table = np.empty((cells + 1, cells + 1))
-    table[1:-1, 1:-1] = _quantile_logit(level, tau) / (level * scale)
-    table[0, 1:-1] = (np.exp(special.betaln(tau, tau) + (tau - 1) * np.log(4)) / scale)[0]
-    table[-1, 1:-1] = inner
-    table[1:-1, 0] = (-np.sqrt(2) * special.ndtri_exp(log_u) / level)[:, 0]
-    table[1:-1, -1] = (-(log_u + np.log(2)) / level)[:, 0]
-    table[0, 0], table[0, -1], table[-1, -1] = np.sqrt(np.pi) / 2, 0.5, 1.0
-    table[-1, 0] = 1e-12  # 0 in the limit; positive, it keeps u = 0 and u = 1 fixed however large τ is
+    level = np.append(2 * np.arctanh(np.arange(1, levels) / levels) / LEVEL_SCALE, LAST_LEVEL)[None, :]
+    place = np.linspace(0, 1, steepnesses + 1)[1:-1, None]
+    tau = ((1 / place - 1) / 3) ** 2
+    table = np.empty((steepnesses + 1, levels + 1))
+    table[0], table[-1] = FLATTEST, STEEPEST
+    table[1:-1, :1] = np.exp(special.betaln(tau, tau) + (tau - 1) * np.log(4))
+    table[1:-1, 1:] = _quantile_logit(level, tau) / level
     return table
 
 
@@ -70,4 +70,4 @@ def _quantile_logit(level: NDArray[np.float64], tau: NDArray[np.float64]) -> NDA
 
 
 if __name__ == "__main__":
-    np.save(SHIPPED, beta_quantile_ratio().astype(np.float32))
+    np.save(SHIPPED, beta_quantile_slope().astype(np.float32))

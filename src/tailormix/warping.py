@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from torch.compiler import is_dynamo_compiling
-from torch.nn import functional
 
 from tailormix import checks
 from tailormix.kept import PRECISE, constant, kept, one, readable
-from tailormix.tables import shipped_ratio
+from tailormix.tables import LEVEL_SCALE, STEEPNESS_AT_ONE, shipped_slope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 
 LIMIT = 1e30  # stands for an infinite logit, so that 0·∞ and ∞/∞ never arise
 CEILING = 1e24  # stands for τ = ∞, its inverse for τ = 0; below LIMIT, so that λ = 0 and λ = 1 stay fixed
-HIGHEST_Q = 1e12  # 1/√τ at its end
 BILINEAR, BORDER = 0, 1  # as torch numbers them
 INVERSION_STEPS = 4
-nearly_one = constant("nearly_one", 1 - 2**-24)
 HIGHEST_LOG = 80.0  # e^80 is beyond LIMIT and within float32
+LEAST_DRAW = 2.0**-25  # stands for the draw 0: the middle of the interval up to the next one of a CPU
+level_scale, minus_twice = constant("level_scale", LEVEL_SCALE), constant("minus_twice", -2 * LEVEL_SCALE)
 
 
 def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", exact: bool = False) -> Tensor:
@@ -47,7 +46,7 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
         tau: values in [0, ∞].
         kind: which family of warps.
         exact: evaluate with scipy on the CPU (which synchronises with the device) instead of by table. The
-            table needs torch alone, and its points lie on the graph of ω_τ up to 2e-6.
+            table needs torch alone, and its points lie on the graph of ω_τ up to 3e-6.
 
     Returns:
         A tensor of the broadcast shape, with the dtype and device of ``lam``.
@@ -65,8 +64,8 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
         _check_values(lam, tau)
         return exact_warp(lam, tau, kind) if exact else WARPS[kind](lam, tau)
     result = inverse_beta(lam, tau)
-    # Values outside the domain give NaN, which a minimum keeps: they are looked at only where that happens.
-    if readable(result) and math.isnan(result.min().item()):
+    # Values of λ outside the domain give NaN, which a minimum keeps: they are looked at only where it does.
+    if readable(result) and (math.isnan(result.min().item()) or not tau.min().item() >= 0):
         _check_values(lam, tau)
     return result
 
@@ -97,10 +96,10 @@ def _check_values(lam: Tensor, tau: Tensor) -> None:
 
 
 def inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
-    """The Beta(τ, τ) quantile at λ by table: logit ω = logit λ · (q + q²) · ρ, q = 1/√τ, with ρ interpolated.
+    """The Beta(τ, τ) quantile at λ by table: logit ω = slope · logit λ, with the slope interpolated.
 
-    Unchecked; ``lam`` and ``tau`` of one shape. Small batches pay per operation, not per number: the closed
-    form, the coordinates of the table and -½ logit λ in place of logit λ were chosen to need few of them.
+    Unchecked; ``lam`` and ``tau`` of one shape. Small batches pay per operation, not per number: what is
+    tabulated, and over what, was chosen to need few of them, and none that keeps 0·∞ away.
     """
     dtype = lam.dtype
     if dtype not in PRECISE:
@@ -109,45 +108,53 @@ def inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
         tau = tau.to(dtype)
     # -½ logit λ = atanh(1 - 2λ): odd about ½ to the last bit, as a logit in float32 would not be. λ below
     # 2⁻²⁵ counts as 0, and λ is rounded to 2⁻²⁴ near it; uniform draws are multiples of that anyway.
-    level = torch.rsub(lam, one(), alpha=2).atanh()  # torch has no derivative of it in place
-    q = tau.rsqrt().clamp(1 / HIGHEST_Q, HIGHEST_Q)  # NaN, which stays, where τ < 0
-    return _interpolate(level, q).mul_(level).mul_(torch.addcmul(q, q, q)).sigmoid_()
+    level = torch.rsub(lam, one(), alpha=2).atanh().mul_(minus_twice())  # atanh_ has no derivative
+    row = torch.rsub(tau.sqrt(), one(), alpha=-3).reciprocal_()
+    return _interpolate(level.sigmoid(), row).mul_(level).sigmoid_()
 
 
-def beta_draw(u: Tensor, q: Tensor) -> Tensor:
-    """A draw from Beta(τ, τ), q = 1/√τ in [0, ∞], for each draw u of ``torch.rand``, by :func:`inverse_beta`.
+def steepness(tau: float) -> float:
+    """-½ log(9τ): how steep ω_τ is at ½, on the scale of the table."""
+    return math.inf if tau == 0 else STEEPNESS_AT_ONE - 0.5 * math.log(tau)
 
-    On a CPU such a u is a multiple of 2⁻²⁴ and stands for the interval up to the next one; its middle is
-    taken. That is never 0, ½ or 1, so no product is 0·∞ and nothing needs to be clamped. Other generators
-    have finer draws below ½, one of which becomes ½.
+
+def beta_draw(u: Tensor, steep: Tensor) -> Tensor:
+    """A draw from Beta(τ, τ) for each draw u of ``torch.rand``, by :func:`inverse_beta`.
+
+    Args:
+        u: draws, (n,).
+        steep: the :func:`steepness` of τ, in [-∞, ∞], (n,).
+
     """
-    if is_dynamo_compiling() or not u.is_cpu:
-        q = q.clamp(max=HIGHEST_Q)
-    level = torch.rsub(u, nearly_one(), alpha=2).atanh_()
-    return _interpolate(level, q).mul_(level).mul_(torch.addcmul(q, q, q)).sigmoid_()
+    level = torch.logit(u, LEAST_DRAW).mul_(level_scale())
+    if is_dynamo_compiling():
+        slope = _fused(level.sigmoid(), steep.sigmoid())
+    else:
+        slope = _sampled(torch.cat((level, steep)).sigmoid_())
+    return slope.mul_(level).sigmoid_()
 
 
 def beta(lam: Tensor, tau: Tensor) -> Tensor:
     """The Beta(1/τ, 1/τ) CDF at λ: the table of :func:`inverse_beta`, read backwards; carries no gradient.
 
-    Finds L = logit ω with L·ρ(L) = logit λ / (q + q²), q = √τ, by the secant rule on logarithmic scales,
-    where the slope of L ↦ L·ρ lies between ½ and 1.3: four steps reach the last digit from any start.
+    Finds the level x with x·slope(x) = logit λ, up to the level's scale, by the secant rule on logarithmic
+    scales, where x ↦ x·slope rises by between ½ and 1.3: four steps reach the last digit from any start.
     """
     dtype = _working(lam.dtype)
-    q = tau.detach().to(dtype).clamp(1 / CEILING, CEILING).sqrt_()
-    goal = _logit(lam.detach(), dtype).clamp_(-LIMIT, LIMIT) / torch.addcmul(q, q, q)
+    row = 1 - 3 / (3 + tau.detach().to(dtype).sqrt())  # that of 1/τ
+    goal = _logit(lam.detach(), dtype).clamp_(-LIMIT, LIMIT)
 
-    def rho(level: Tensor) -> Tensor:
-        return _interpolate(level * -0.5, q).mul_(-0.5)
+    def log_slope(log_level: Tensor) -> Tensor:
+        return _interpolate(log_level.exp().sigmoid_(), row).log()
 
     aim = goal.abs().clamp(1 / LIMIT, LIMIT).log()
-    before, miss_before = aim, rho(aim.exp()).log()
+    before, miss_before = aim, log_slope(aim)
     now = (before - miss_before).clamp(max=HIGHEST_LOG)
     for _ in range(INVERSION_STEPS):
-        miss = now + rho(now.exp()).log() - aim
-        slope = ((miss - miss_before) / (now - before)).nan_to_num(1.0).clamp(0.4, 1.5)
-        before, miss_before, now = now, miss, (now - miss / slope).clamp(max=HIGHEST_LOG)
-    return (goal / rho(now.exp())).sigmoid().to(lam.dtype)
+        miss = now + log_slope(now) - aim
+        rise = ((miss - miss_before) / (now - before)).nan_to_num(1.0).clamp(0.4, 1.5)
+        before, miss_before, now = now, miss, (now - miss / rise).clamp(max=HIGHEST_LOG)
+    return (goal / _interpolate(now.exp().sigmoid_(), row)).div_(LEVEL_SCALE).sigmoid_().to(lam.dtype)
 
 
 def sigmoid(lam: Tensor, tau: Tensor) -> Tensor:
@@ -183,35 +190,41 @@ def _logit(lam: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.logit(lam.double()).to(dtype)
 
 
-def _interpolate(level: Tensor, q: Tensor) -> Tensor:
-    """-2ρ at half a logit and at q = 1/√τ, bilinearly."""
+def _interpolate(column: Tensor, row: Tensor) -> Tensor:
+    """Logit ω as a multiple of the level, bilinearly; places in the table run from 0 to 1."""
     if is_dynamo_compiling():
-        return _fused(level, q)
-    n = level.numel()
-    both = (level, q) if level.dim() == 1 else (level.reshape(n), q.reshape(n))
-    # ρ is even in the logit; 1/(1+∞) is 0, without a clamp.
-    near = torch.cat(both).abs_().add_(one()).reciprocal_()
-    grid = near.as_strided((1, 1, n, 2), (2 * n, 2 * n, 1, n))
-    return torch.grid_sampler(_table(level.device, level.dtype), grid, BILINEAR, BORDER, True).view_as(level)
+        return _fused(column, row)
+    n = column.numel()
+    return _sampled(torch.cat((column.reshape(n), row.reshape(n)))).view_as(column)
 
 
-def _fused(level: Tensor, q: Tensor) -> Tensor:
+def _sampled(places: Tensor) -> Tensor:
+    """The same for n columns and n rows, one after the other: (2n,) → (n,)."""
+    n = places.shape[0] // 2
+    grid = places.as_strided((1, 1, n, 2), (2 * n, 2 * n, 1, n))
+    return torch.grid_sampler(_table(places.device, places.dtype), grid, BILINEAR, BORDER, True).view(n)
+
+
+def _fused(column: Tensor, row: Tensor) -> Tensor:
     """The same from plain arithmetic, which a compiler fuses better than it fuses torch's sampler."""
-    table = _table(level.device, level.dtype)
-    cells = table.shape[-1] // 2
-    columns, rows = cells / (1 + level.abs()), cells / (1 + q)
-    column, row = (place.to(torch.int32).clamp(0, cells - 1) for place in (columns, rows))
-    flat, corner = table.view(-1), (row + cells) * table.shape[-1] + column + cells
-    share = columns - column
-    near, far = (
-        torch.lerp(flat[start], flat[start + 1], share) for start in (corner, corner + table.shape[-1])
-    )
-    return torch.lerp(near, far, rows - row)
+    table = _table(column.device, column.dtype)
+    stride, (rows, columns) = table.shape[-1], (size // 2 for size in table.shape[-2:])
+    x, y = column * columns, row * rows
+    left, top = x.to(torch.int32).clamp(0, columns - 1), y.to(torch.int32).clamp(0, rows - 1)
+    flat, corner, share = table.view(-1), (top + rows) * stride + left + columns, x - left
+    upper, lower = (torch.lerp(flat[start], flat[start + 1], share) for start in (corner, corner + stride))
+    return torch.lerp(upper, lower, y - top)
 
 
 @kept  # numpy enters no graph
 def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
-    """-2ρ over (1/(1+|L|/2), 1/(1+q)) in [0, 1]², a quarter of the image; the others are never read."""
-    rho = torch.from_numpy(shipped_ratio() * -2).flip(0, 1).T
-    image = functional.pad(rho, (len(rho) - 1, 0, len(rho) - 1, 0))
-    return image[None, None].to(device=device, dtype=dtype)
+    """Slopes over σ(steepness) (rows) and σ(level) (columns): a quarter of the image, the rest is never read.
+
+    The sampler counts from -1 to 1, and σ runs from 0 to 1.
+    """
+    upper = torch.from_numpy(shipped_slope() / LEVEL_SCALE)
+    slope = torch.cat((upper.flip(1), upper[:, 1:]), dim=1)  # even in the level
+    rows, columns = (size - 1 for size in slope.shape)
+    image = torch.zeros(1, 1, 2 * rows + 1, 2 * columns + 1, device=device, dtype=dtype)
+    image[0, 0, rows:, columns:] = slope
+    return image

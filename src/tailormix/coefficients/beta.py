@@ -10,15 +10,13 @@ import torch
 from tailormix import checks
 from tailormix.draws import GRAINS
 from tailormix.plan import Plan
-from tailormix.warping import beta_draw
+from tailormix.warping import beta_draw, steepness
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tailormix.batch import Batch
     from tailormix.draws import Draws
-
-WIDEST = 1e30  # stands for 1/√α where α is next to nothing, within float32
 
 
 @dataclass(frozen=True)
@@ -50,4 +48,4 @@ def sample(alpha: float, count: int, draws: Draws) -> Tensor:
     if alpha == 0:
         return torch.ones(count, device=draws.device)
     u = draws.uniform(count)
-    return u if alpha == 1 else beta_draw(u, u.new_full((), min(alpha**-0.5, WIDEST)).expand(count))
+    return u if alpha == 1 else beta_draw(u, u.new_full((), steepness(alpha)).expand(count))

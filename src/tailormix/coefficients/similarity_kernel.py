@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tailormix import checks
 from tailormix.batch import SPACES, Space
 from tailormix.plan import Plan
-from tailormix.similarity import distance_and_unit, kernel_width, trusted_kernel
+from tailormix.similarity import distance_and_unit, kernel_steepness, trusted_kernel
 from tailormix.warping import WARPS, beta_draw, exact_warp
 
 if TYPE_CHECKING:
@@ -98,6 +98,6 @@ class SimilarityKernel:
 
     def _lam(self, u: Tensor, distance: Tensor, unit: float, tau_max: float, tau_std: float) -> Tensor:
         if self.sampling == "warp" and self.kind == "inverse_beta":
-            return beta_draw(u, kernel_width(distance, unit, tau_max, tau_std))
+            return beta_draw(u, kernel_steepness(distance, unit, tau_max, tau_std))
         tau = trusted_kernel(distance / unit, tau_max, tau_std)
         return WARPS[self.kind](u, tau) if self.sampling == "warp" else exact_warp(u, tau, self.kind)

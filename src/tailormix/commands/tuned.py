@@ -30,7 +30,7 @@ class Bar:
         """A trial, which may be still under way."""
         from tailormix.experiments.tuning.findings import finding
 
-        if trial.state.is_finished() and trial.number not in self.told:
+        if trial.state.is_finished() and trial.number not in self.told and "surplus" not in trial.user_attrs:
             self.told.add(trial.number)
             self.say(sentence(finding(trial)))
 

@@ -10,6 +10,7 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
+from tailormix.commands.tuned import Bar
 from tailormix.experiments.tuning import study as studies
 from tailormix.experiments.tuning.findings import best_of, findings
 from tailormix.experiments.tuning.search import Search
@@ -162,6 +163,31 @@ def test_two_processes_share_a_study(tmp_path: Path, made_runs: list[dict[str, A
     work(second, wanted, tmp_path, trials=4, tell=ignore)
     assert sorted(row["optimiser"]["lr"] for row in made_runs) == [1, 2, 3, 4]
     assert len(first.trials) == 4
+
+
+def test_of_two_processes_that_race_for_the_last_trial_one_gives_way(
+    tmp_path: Path, made_runs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one asks for a trial right after this one has looked how many there are."""
+    wanted = search("optimiser.lr=1,2", folds=1)
+    study, other = opened(wanted, tmp_path, 2), opened(wanted, tmp_path, 2, worker=1)
+    work(study, wanted, tmp_path, trials=1, tell=ignore)
+    looked = []
+
+    def look_then_lose(study: Any) -> int:
+        looked.append(settled(study))
+        found = looked[-1]
+        if len(looked) == 1:
+            work(other, wanted, tmp_path, trials=2, tell=ignore)
+        return found
+
+    monkeypatch.setattr(studies, "settled", look_then_lose)
+    told: list[str] = []
+    work(study, wanted, tmp_path, trials=2, tell=Bar(told.append, told.append).tell)
+    assert looked[0] == 1
+    assert sorted(each.values["optimiser.lr"] for each in findings(study)) == [1, 2]
+    assert len(made_runs) == 2
+    assert told == []
 
 
 def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:

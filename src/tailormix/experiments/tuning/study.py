@@ -33,6 +33,10 @@ class StorageError(RuntimeError):
     """The database of a study cannot be used."""
 
 
+class SurplusError(RuntimeError):
+    """Another process took the last trial between this one's look and its own."""
+
+
 def default_trials(search: Search) -> int:
     """The size of the grid; where a range makes it endless, 40."""
     return len(grid(search.space)) or TRIALS
@@ -109,6 +113,15 @@ def settled(study: optuna.Study) -> int:
     return sum(trial.state in ended or "error" in trial.user_attrs for trial in found)
 
 
+def taken_before(trial: optuna.Trial) -> int:
+    """Trials that ended, or are under way and came before this one: of two that race, one gives way."""
+    from optuna.trial import TrialState
+
+    found = trial.study.get_trials(deepcopy=False)
+    later = sum(other.state == TrialState.RUNNING and other.number >= trial.number for other in found)
+    return settled(trial.study) - later
+
+
 def work(
     study: optuna.Study,
     search: Search,
@@ -119,6 +132,13 @@ def work(
     report: Reporter = silent,
 ) -> None:
     """Carry out trials until the study has ``trials`` of them; Ctrl-C puts the one under way back."""
+
+    def one(trial: optuna.Trial) -> float:
+        if taken_before(trial) >= trials:
+            trial.set_user_attr("surplus", value=True)
+            raise SurplusError
+        return carry_out(trial, search, runs, report)
+
     from optuna.storages import fail_stale_trials
 
     with warnings.catch_warnings():
@@ -126,9 +146,9 @@ def work(
         fail_stale_trials(study)
     while settled(study) < trials:
         study.optimize(
-            lambda trial: carry_out(trial, search, runs, report),
+            one,
             n_trials=1,
-            catch=FAILURES,
+            catch=(*FAILURES, SurplusError),
             callbacks=[lambda _, trial: tell(trial)],
         )
 

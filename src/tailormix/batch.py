@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -77,6 +76,20 @@ class Batch:
         """Integer targets, or a number of classes, mean classification."""
         return self.num_classes is not None or not self.y.is_floating_point()
 
+    def with_room(self, room: Tensor) -> Batch:
+        """The same batch, and memory for its mixed inputs."""
+        return Batch(
+            self.x,
+            self.y,
+            self.num_classes,
+            self.embeddings,
+            self.pool,
+            self.ids,
+            self.weight,
+            self.group,
+            room,
+        )
+
     def space(self, space: Space | None) -> Space:
         """The space of distances: embeddings for classification and labels for regression, unless named."""
         if space is not None:
@@ -104,8 +117,8 @@ class Batch:
         points = self.features(space)
         if self.pool is None:
             if points.is_contiguous():
-                return points, functools.partial(points.index_select, 0, partner)
-            return points, functools.partial(take, points, partner)
+                return points, lambda: points.index_select(0, partner)
+            return points, lambda: take(points, partner)
         space = self.space(space)
         if space == "label":
             return points, lambda: self._label_points(self.pool.y[partner])

@@ -100,11 +100,17 @@ def distance_and_unit(
         length = _wide_length(rows_of(others()) - rows_of(a))
     else:
         # Where nobody can look, points are taken to be of reasonable size: float64 is slow on many devices.
-        length = torch.linalg.vector_norm(rows_of(others()) - rows_of(a), dim=1)
-    distance = length.square() if squared else length
+        # (Methods of tensors, not functions of torch: the compiler guards the latter in every call.)
+        squares = (rows_of(others()) - rows_of(a)).square().sum(1)
+        return _in_means(squares if squared else squares.sqrt(), group, dtype), 1.0
+    return _in_means(length.square() if squared else length, group, dtype), 1.0
+
+
+def _in_means(distance: Tensor, group: ProcessGroup | None, dtype: torch.dtype) -> Tensor:
+    """Distances as multiples of their mean, 1 where that is 0 or out of reach."""
     mean = distance.mean() if group is None else _mean_over(distance, group)
-    ratio = torch.where((mean > 0) & (mean < torch.inf), distance / mean, 1.0)
-    return ratio if ratio.dtype == dtype else ratio.to(dtype), 1.0
+    ratio = (distance / mean).where((mean > 0) & mean.isfinite(), 1.0)
+    return ratio if ratio.dtype == dtype else ratio.to(dtype)
 
 
 def euclidean(a: Tensor, others: Callable[[], Tensor]) -> Tensor:
@@ -176,16 +182,18 @@ def trusted_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tensor:
     return kernel if tau_max == 1 else kernel.mul_(scalar(_representable(tau_max), distance))
 
 
-def kernel_steepness(distance: Tensor, unit: float, tau_max: float, tau_std: float) -> Tensor:
-    """The steepness of ω_τ for the τ of :func:`trusted_kernel` at ``distance`` / ``unit``, without that τ.
+def kernel_line(tau_max: float, tau_std: float) -> tuple[float, float]:
+    """Slope and middle of the steepness of ω_τ, which is linear in the distance for the τ of Eq. 4.
 
-    It is linear in the distance: -½ log(9τ) = -½ log(9 τ_max) + (d̄ - 1) / (4 τ_std²).
+    -½ log(9τ) = -½ log(9 τ_max) + (d̄ - 1) / (4 τ_std²)
     """
-    if tau_max == 0:
-        return torch.full_like(distance, torch.inf)
-    slope, middle = 0.25 / tau_std / tau_std, steepness(tau_max)
+    return min(0.25 / tau_std / tau_std, STEEPEST), steepness(tau_max)
+
+
+def kernel_steepness(distance: Tensor, unit: float, slope: float, middle: float) -> Tensor:
+    """The steepness of ω_τ at ``distance`` / ``unit`` on a :func:`kernel_line`, without a detour over τ."""
     if slope > SHARP:  # where one sum would lose the middle, on which equal distances depend
-        return (distance / unit).sub_(1.0).mul_(min(slope, STEEPEST)).add_(middle)
+        return (distance / unit).sub_(1.0).mul_(slope).add_(middle)
     # With a unit of its own, the distance lies where a kept number is the cheapest.
     shift = middle - slope if unit == 1 else number(middle - slope, distance.dtype)
     return torch.rsub(distance, shift, alpha=-slope / unit)
@@ -235,4 +243,4 @@ def rows_of(z: Tensor) -> Tensor:
         z = z.detach()
     if z.dim() != 2:
         z = z.reshape(z.shape[0], math.prod(z.shape[1:]))
-    return z if z.dtype in PRECISE else z.float()
+    return z if z.is_floating_point() and z.itemsize >= 4 else z.float()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -47,7 +49,7 @@ def test_admissible_partners_by_hand(q: float, side: str, expected: list[set[int
 
 def test_threshold_is_the_last_entry_below_the_quantile() -> None:
     """Distances 0 0 0 1 1 2 2 3 3: position 4.8 lies between 1 and 2, and 1 divides them as 1.8 does."""
-    assert order_statistic(ordered_pairs(LINE), 3, 0.6).item() == 1
+    assert order_statistic(ordered_pairs(LINE), 3, 0.6) == 1
 
 
 @given(st.integers(2, 12), st.floats(0, 1), st.integers(0, 100))
@@ -56,8 +58,22 @@ def test_threshold_is_the_quantile_of_all_entries(n: int, q: float, seed: int) -
     distances = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
     expected = torch.quantile(distances, q, interpolation="lower")
     found = order_statistic(ordered_pairs(points), n, q)
-    torch.testing.assert_close(found, expected)
+    assert found == pytest.approx(expected.item())
     assert torch.equal(ordered_pairs(points) <= found, torch.pdist(points) <= expected * (1 + 1e-12))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_points_must_be_finite(bad: float) -> None:
+    points = torch.tensor([[0.0], [1.0], [bad], [2.0]])
+    with pytest.raises(ValueError, match="must be finite, got NaN or infinity in row 2"):
+        partners(DistanceQuantile(0.5, "lower", "input"), points, 1)
+    assert partners(DistanceQuantile(0.5, "lower", "input"), torch.tensor([[0.0], [3e38]]), 1).shape == (1, 2)
+
+
+def test_the_compiler_finds_the_same_threshold() -> None:
+    pairs = torch.rand(28, generator=seeded())
+    found = torch.compile(order_statistic, backend="aot_eager", fullgraph=True)(pairs, 8, 0.7)
+    assert found == order_statistic(pairs, 8, 0.7)
 
 
 def test_wide_points_are_ordered_like_narrow_ones() -> None:
@@ -69,7 +85,7 @@ def test_wide_points_are_ordered_like_narrow_ones() -> None:
 def test_admissible_partners_are_equally_likely() -> None:
     """Points 0, 1, 3, 3.5 and q = 11/15: θ = 2.5, so that 1 may be paired with 0, 1, 2 and 3."""
     points = torch.tensor([[0.0], [1.0], [3.0], [3.5]])
-    assert order_statistic(ordered_pairs(points), 4, 11 / 15).item() == pytest.approx(2.5)
+    assert order_statistic(ordered_pairs(points), 4, 11 / 15) == pytest.approx(2.5)
     drawn = partners(DistanceQuantile(11 / 15, "lower", "input"), points, 2000)
     assert stats.chisquare(torch.bincount(drawn[:, 1], minlength=4)).pvalue > 1e-3
     assert stats.chisquare(torch.bincount(drawn[:, 0], minlength=2)).pvalue > 1e-3

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tailormix import checks
 from tailormix.batch import SPACES, Space
 from tailormix.plan import Plan
-from tailormix.similarity import distance_and_unit, kernel_steepness, trusted_kernel
+from tailormix.similarity import distance_and_unit, kernel_line, kernel_steepness, trusted_kernel
 from tailormix.warping import WARPS, beta_draw, exact_warp
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class SimilarityKernel:
             raise ValueError(
                 "sampling='direct' draws from one Beta a pair: it takes no other kind or target values"
             )
+        _ = self._line  # worked out here, since the compiler could not do it
 
     @property
     def needs_embeddings(self) -> bool | None:
@@ -72,8 +74,15 @@ class SimilarityKernel:
         """Whether inputs and targets are warped apart."""
         return self.tau_max_targets is not None or self.tau_std_targets is not None
 
+    @functools.cached_property
+    def _line(self) -> tuple[float, float] | None:
+        """How steepness depends on distance, where one table serves inputs and targets: the usual case."""
+        usual = self.sampling == "warp" and self.kind == "inverse_beta" and not self.disentangled
+        return kernel_line(self.tau_max, self.tau_std) if usual else None
+
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        return self._plan(partner, *self._measure(batch, partner), draws)
+        distance, unit = self._measure(batch, partner)
+        return self._plan(partner, distance, unit, draws)
 
     def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         """The plan with the distances and the τ behind it."""
@@ -86,6 +95,9 @@ class SimilarityKernel:
         return distance_and_unit(points, others, squared=self.squared, group=batch.group)
 
     def _plan(self, partner: Tensor, distance: Tensor, unit: float, draws: Draws) -> Plan:
+        if self._line is not None:
+            u = draws.uniform(distance.shape[0])
+            return Plan(partner, beta_draw(u, kernel_steepness(distance, unit, *self._line)))
         if self.sampling == "direct":
             return Plan(partner, draws.beta(trusted_kernel(distance / unit, self.tau_max, self.tau_std)))
         u = draws.uniform(distance.shape[0])
@@ -98,6 +110,6 @@ class SimilarityKernel:
 
     def _lam(self, u: Tensor, distance: Tensor, unit: float, tau_max: float, tau_std: float) -> Tensor:
         if self.sampling == "warp" and self.kind == "inverse_beta":
-            return beta_draw(u, kernel_steepness(distance, unit, tau_max, tau_std))
+            return beta_draw(u, kernel_steepness(distance, unit, *kernel_line(tau_max, tau_std)))
         tau = trusted_kernel(distance / unit, tau_max, tau_std)
         return WARPS[self.kind](u, tau) if self.sampling == "warp" else exact_warp(u, tau, self.kind)

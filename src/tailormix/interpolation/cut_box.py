@@ -53,17 +53,14 @@ class CutBox:
             lam = torch.where(draws.uniform(lam.shape[0]) < self.probability, lam, 1.0)
         beside = _beside(lam, height, width, draws)
         inside = torch.rsub(beside.sum(2), scalar(float(max(height, width)), lam)).prod(0)
-        share = inside.div_(scalar(float(height * width), lam))
-        kept_share = torch.rsub(share, one()).expand(batch.x.shape[0])
-        rows, columns = beside.unbind()
-        if height != width:
-            rows, columns = rows[:, :height].contiguous(), columns[:, :width].contiguous()
-        between = (-1, *(1,) * (batch.x.dim() - 3))
-        outside = torch.maximum(rows.view(*between, height, 1), columns.view(*between, 1, width))
+        share = torch.rsub(inside, one(), alpha=_part(height * width))
+        if self.per == "batch":
+            share = share.expand(batch.x.shape[0])
+        outside = torch.maximum(*_across(beside, height, width, batch.x.dim()))
         outside = outside if outside.dtype == batch.x.dtype else outside.to(batch.x.dtype)
         # lerp_ with weights 0 and 1 copies exactly, and several times faster than where.
         x = batch.partner_inputs(plan.partner).lerp_(batch.x, outside)
-        return Mixed(x, Plan(plan.partner, kept_share, None, plan.tau, plan.distance), batch)
+        return Mixed(x, Plan(plan.partner, share, None, plan.tau, plan.distance), batch)
 
 
 def _beside(lam: Tensor, height: int, width: int, draws: Draws) -> Tensor:
@@ -76,6 +73,22 @@ def _beside(lam: Tensor, height: int, width: int, draws: Draws) -> Tensor:
     centre = draws.uniform(2, lam.shape[0], 1).mul_(_lengths(height, width, device)).floor_()  # u ≤ 1 - 2⁻²⁴
     away = (_middles(height, width, device) - centre).abs_()
     return away.ge_(half.floor_())  # ⌊⌊W√(1-λ)⌋/2⌋ = ⌊W√(1-λ)/2⌋
+
+
+def _across(beside: Tensor, height: int, width: int, axes: int) -> tuple[Tensor, Tensor]:
+    """What lies beside a box by rows, (m, ..., H, 1), and by columns, (m, ..., 1, W), for so many axes."""
+    m, pixels = beside.shape[1:]
+    ones, zeros = (1,) * (axes - 3), (0,) * (axes - 3)
+    return (
+        beside.as_strided((m, *ones, height, 1), (pixels, *zeros, 1, 0)),
+        beside.as_strided((m, *ones, 1, width), (pixels, *zeros, 0, 1), m * pixels),
+    )
+
+
+def _part(pixels: int) -> float:
+    """One over the number of pixels, such that all of them together are no more than 1 in float32, too."""
+    exact = pixels & (pixels - 1) == 0
+    return 1 / pixels if exact else (1 - 2**-23) / pixels
 
 
 @kept

@@ -54,13 +54,13 @@ class Regulariser:
 def _together(model: nn.Module, batch: Batch, mix: Mix) -> tuple[Mixed, Tensor]:
     """Predictions for both batches: in one pass, unless mixing happens inside the model."""
     n, both = len(batch), _room(batch)
-    mixed = mix(batch if both is None else replace(batch, room=both[n:]))
+    mixed = mix(batch if both is None else batch.with_room(both.narrow(0, n, n)))
     if mixed.place is not None:
         return mixed, torch.cat((model(batch.x), mixed.predict(model)))
     if both is None or mixed.x is not mixed.batch.room:
         both = torch.cat((batch.x, mixed.x))
     else:
-        both[:n] = batch.x
+        both.narrow(0, 0, n).copy_(batch.x)
     return mixed, as_tensor(model(both))
 
 
@@ -69,7 +69,7 @@ def _room(batch: Batch) -> Tensor | None:
     x = batch.x
     if is_compiling() or x.requires_grad or not x.is_contiguous():
         return None
-    return torch.empty((2 * len(batch), *x.shape[1:]), dtype=x.dtype, device=x.device)
+    return x.new_empty((2 * len(batch), *x.shape[1:]))
 
 
 def _clean_targets(batch: Batch, classes: int | None) -> Tensor:

@@ -79,11 +79,11 @@ class GivenPairs:
     needs_embeddings = False
 
     def __init__(self, *pairs: tuple[float, float]) -> None:
-        self.pairs = list(pairs)
+        self.left = list(pairs)
 
-    def pair(self, _draws: Draws) -> tuple[Tensor, Tensor]:
-        first, second = self.pairs.pop(0)
-        return torch.tensor([first]), torch.tensor([second])
+    def pairs(self, _draws: Draws, count: int) -> Tensor:
+        taken, self.left = self.left[:count], self.left[count:]
+        return torch.tensor(taken).T
 
 
 class Recorder:

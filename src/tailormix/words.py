@@ -59,8 +59,8 @@ def explained(word: Coefficients, batch: Batch, partner: Tensor, draws: Draws) -
 class SeparatedCoefficients(Protocol):
     """(ii) for methods that mix every pair twice."""
 
-    def pair(self, draws: Draws) -> tuple[Tensor, Tensor]:
-        """Two coefficients for the whole batch, each of shape (1,)."""
+    def pairs(self, draws: Draws, count: int) -> Tensor:
+        """``count`` times two coefficients for the whole batch, (2, count)."""
 
 
 class Interpolation(Protocol):

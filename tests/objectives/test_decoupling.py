@@ -17,7 +17,7 @@ from tailormix import pairs as p
 from tailormix.objectives.decoupling import decouple, mix_twice
 
 X, Y = torch.randn(6, 4, generator=seeded()), torch.tensor([0, 1, 2, 0, 1, 2])
-HALVES = (torch.tensor([0.75]), torch.tensor([0.25]))
+HALVES = torch.tensor([0.75, 0.25])
 
 
 class Swap:
@@ -76,7 +76,7 @@ def test_stages_form_by_hand() -> None:
     st.floats(0, 0.4),
 )
 def test_decoupling_inverts_mixing(a: float, b: float, first: float, second: float) -> None:
-    lam = torch.tensor([first], dtype=torch.float64), torch.tensor([second], dtype=torch.float64)
+    lam = torch.tensor([first, second], dtype=torch.float64)
     points = torch.tensor([a], dtype=torch.float64), torch.tensor([b], dtype=torch.float64)
     torch.testing.assert_close(
         decouple(*mix_twice(*points, lam), lam), torch.stack(points), rtol=1e-9, atol=1e-9
@@ -108,7 +108,7 @@ def test_fresh_coefficients_for_every_stage() -> None:
     pairs = GivenPairs((0.9, 0.2), (0.8, 0.1), (0.7, 0.2), (0.95, 0.4))
     method = Method(p.RandomPairs(), pairs, i.Linear(), o.DecoupledStages())
     method.loss(Staged(), X, Y)
-    assert not pairs.pairs
+    assert not pairs.left
 
 
 @pytest.mark.parametrize("method", [MITL(), MITA()])
@@ -120,7 +120,7 @@ def test_gradients_reach_all_parameters(method: Method) -> None:
 
 
 def test_decoupling_against_finite_differences() -> None:
-    lam = torch.tensor([0.8], dtype=torch.float64), torch.tensor([0.1], dtype=torch.float64)
+    lam = torch.tensor([0.8, 0.1], dtype=torch.float64)
     points = [torch.randn(3, 2, dtype=torch.float64, generator=seeded(s)).requires_grad_() for s in (0, 1)]
     assert torch.autograd.gradcheck(lambda u, v: decouple(u, v, lam), points)
     assert torch.autograd.gradcheck(lambda u, v: mix_twice(u, v, lam), points)

@@ -78,14 +78,15 @@ def written_out(model: Staged, y: torch.Tensor) -> torch.Tensor:
 
     draws = Draws(torch.device("cpu"), seeded(2))
     partner, law = draws.permutation(5), MITA().coefficients
-    one, two = law.pair(draws)
+    coefficients = iter(law.pairs(draws, 4).unbind(1))
+    one, two = next(coefficients)
     first, second = one * X + (1 - one) * X[partner], two * X + (1 - two) * X[partner]
     for stage in (model.stem, model.middle, model.last, model.head):
         first, second = stage(first), stage(second)
         a = ((1 - two) * first - (1 - one) * second) / (one - two)
         b = (one * second - two * first) / (one - two)
         if stage is not model.head:
-            one, two = law.pair(draws)
+            one, two = next(coefficients)
             first, second = one * a + (1 - one) * b, two * a + (1 - two) * b
     criterion = nn.functional.cross_entropy
     return (criterion(a, y) + criterion(b, y[partner])) / 2

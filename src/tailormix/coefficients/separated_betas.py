@@ -50,18 +50,18 @@ class SeparatedBetas:
             )
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        first, _ = self.pair(draws)
-        return Plan(partner, first.expand(len(batch)))
+        return Plan(partner, self.pairs(draws, 1)[0].expand(len(batch)))
 
-    def pair(self, draws: Draws) -> tuple[Tensor, Tensor]:
-        """(λ₁, λ₂), each of shape (1,)."""
+    def pairs(self, draws: Draws, count: int) -> Tensor:
+        """λ₁ and λ₂ of ``count`` draws, (2, count)."""
         share = feasible_share(self.alpha, self.margin)
         candidates = 1 if share >= 1 else math.ceil(math.log(FAILURE) / math.log1p(-share))
-        b = sample(self.alpha, 2 * candidates, draws).view(2, candidates)
+        b = sample(self.alpha, 2 * count * candidates, draws).view(2, count, candidates)
         near = torch.minimum(b, 1 - b)  # 1 - λ₁ and λ₂: two independent draws of one law on [0, ½]
         feasible = near.sum(0) <= 1 - self.margin
-        chosen = near.index_select(1, feasible.to(torch.uint8).argmax(0, keepdim=True))
-        return 1 - chosen[0], chosen[1]
+        first = feasible.to(torch.uint8).argmax(1, keepdim=True)
+        chosen = near.gather(2, first.expand(2, count, 1)).squeeze(2)
+        return torch.stack((1 - chosen[0], chosen[1]))
 
 
 @functools.cache

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch.compiler import is_compiling
 
 from tailormix import checks
 from tailormix.embeddings import rewrite_output, unwrap
+from tailormix.kept import kept
 from tailormix.objectives.grouped_norm import normalised_apart
 from tailormix.objectives.reduction import as_tensor, num_classes_of, only_classes, reduce
 from tailormix.plan import take
@@ -19,35 +21,40 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tailormix.batch import Batch
-    from tailormix.draws import Draws
     from tailormix.words import Criterion, Mix
 
-Pair = tuple["Tensor", "Tensor"]
+
+def mix_twice(a: Tensor, b: Tensor, lam: Tensor) -> Tensor:
+    """λ₁a + (1-λ₁)b and λ₂a + (1-λ₂)b, with λ of shape (2,), as (2, n, ...)."""
+    return torch.lerp(b[None], a[None], lam.to(a.dtype).view(2, *(1,) * a.dim()))
 
 
-def mix_twice(a: Tensor, b: Tensor, lam: Pair) -> Tensor:
-    """λ₁a + (1-λ₁)b and λ₂a + (1-λ₂)b, with λ of shape (1,), as (2, n, ...)."""
-    weight = torch.stack(lam).to(a.dtype).view(2, *(1,) * a.dim())
-    return torch.lerp(b[None], a[None], weight)
-
-
-def decouple(first: Tensor, second: Tensor, lam: Pair) -> Tensor:
+def decouple(first: Tensor, second: Tensor, lam: Tensor) -> Tensor:
     """Undo :func:`mix_twice`: â = [(1-λ₂)u₁ - (1-λ₁)u₂] / (λ₁-λ₂), b̂ = [λ₁u₂ - λ₂u₁] / (λ₁-λ₂).
 
-    >>> a, b, lam = torch.tensor([[4.0]]), torch.tensor([[8.0]]), (torch.tensor([0.75]), torch.tensor([0.25]))
+    >>> a, b, lam = torch.tensor([[4.0]]), torch.tensor([[8.0]]), torch.tensor([0.75, 0.25])
     >>> decouple(*mix_twice(a, b, lam), lam).flatten()
     tensor([4., 8.])
     """
-    return remix(first, second, lam, (torch.ones_like(lam[0]), torch.zeros_like(lam[1])))
+    return mix_twice(first, second, onwards(lam[:, None])[:, 0])
 
 
-def remix(first: Tensor, second: Tensor, lam: Pair, fresh: Pair) -> Tensor:
-    """The two mixtures with coefficients ``lam`` as they would be with ``fresh`` ones, (2, n, ...).
+def onwards(lam: Tensor) -> Tensor:
+    """Coefficients that take mixtures from each pair in ``lam``, (2, k), to the next, and at last to a and b.
 
     Decoupling and mixing with λ' are both linear, and together a mix of u₁ and u₂ by (λ'-λ₂) / (λ₁-λ₂).
+
+    >>> onwards(torch.tensor([[0.75], [0.25]]))
+    tensor([[ 1.5000],
+            [-0.5000]])
     """
-    one, two = lam
-    return mix_twice(first, second, ((fresh[0] - two) / (one - two), (fresh[1] - two) / (one - two)))
+    ends = lam.new_tensor([[1.0], [0.0]]) if is_compiling() else _ends(lam.device, lam.dtype)
+    return (torch.cat((lam[:, 1:], ends), dim=1) - lam[1]) / (lam[0] - lam[1])
+
+
+@kept
+def _ends(device: torch.device, dtype: torch.dtype) -> Tensor:
+    return torch.tensor([[1.0], [0.0]], device=device, dtype=dtype)
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class DecoupledLogits:
 
     def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
         law = _separated(mix, batch)
-        lam = law.pair(mix.draws)
+        lam = law.pairs(mix.draws, 1)[:, 0]
         partner = mix.pairing(batch)
         mixtures = mix_twice(batch.x, batch.partner_inputs(partner), lam)
         first, second = (as_tensor(model(x)) for x in mixtures)
@@ -92,34 +99,21 @@ class DecoupledStages:
                 "to decouple at, or use MIT-L, which needs none"
             )
         partner = mix.pairing(batch)
-        stream = _Stream(law, mix.draws)
-        x = stream.mix(batch.x, batch.partner_inputs(partner))
+        lam = law.pairs(mix.draws, 1 + len(stages))
+        weights = iter(onwards(lam).unbind(1))
+
+        def remixed(stacked: Tensor) -> Tensor:
+            first, second = stacked.chunk(2)
+            return mix_twice(first, second, next(weights)).flatten(0, 1)
+
+        x = mix_twice(batch.x, batch.partner_inputs(partner), lam[:, 0]).flatten(0, 1)
         with contextlib.ExitStack() as stack:
             stack.enter_context(normalised_apart(model, groups=2))
             for name in stages:
-                stack.enter_context(rewrite_output(model, name, stream.remix, rows=2 * len(batch)))
+                stack.enter_context(rewrite_output(model, name, remixed, rows=2 * len(batch)))
             logits = as_tensor(model(x))
-        return _halves(stream.decouple(logits), partner, batch, criterion)
-
-
-class _Stream:
-    """Two mixtures on their way through a model, stacked as 2n rows, and the coefficients they carry."""
-
-    def __init__(self, law: SeparatedCoefficients, draws: Draws) -> None:
-        self.law, self.draws = law, draws
-
-    def mix(self, a: Tensor, b: Tensor) -> Tensor:
-        self.lam = self.law.pair(self.draws)
-        return mix_twice(a, b, self.lam).flatten(0, 1)
-
-    def decouple(self, stacked: Tensor) -> Tensor:
-        first, second = stacked.chunk(2)
-        return decouple(first, second, self.lam)
-
-    def remix(self, stacked: Tensor) -> Tensor:
-        first, second = stacked.chunk(2)
-        before, self.lam = self.lam, self.law.pair(self.draws)
-        return remix(first, second, before, self.lam).flatten(0, 1)
+        first, second = logits.chunk(2)
+        return _halves(mix_twice(first, second, next(weights)), partner, batch, criterion)
 
 
 def _separated(mix: Mix, batch: Batch) -> SeparatedCoefficients:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -148,8 +147,8 @@ class Method:
         """
         if not isinstance(model, nn.Module):
             raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
-        measured = functools.cache(lambda: embed(model, x, self.embedding_layer))
-        batch = self._batch(x, y, measured if embeddings is None else embeddings, group, ids, weight)
+        points = _Embeddings(model, x, self.embedding_layer) if embeddings is None else embeddings
+        batch = self._batch(x, y, points, group, ids, weight)
         self._check_labels(y)
         criterion = default_criterion(batch) if criterion is None else criterion
         check_history(criterion, self.objective, batch)
@@ -184,6 +183,19 @@ class Method:
         else:
             _check_rows(plan, batch)
         return self.interpolation(batch, plan, draws)
+
+
+class _Embeddings:
+    """Embeddings of a batch, measured when somebody asks for the first time."""
+
+    def __init__(self, model: nn.Module, x: Tensor, layer: str | None) -> None:
+        self.arguments = model, x, layer
+        self.found: Tensor | None = None
+
+    def __call__(self) -> Tensor:
+        if self.found is None:
+            self.found = embed(*self.arguments)
+        return self.found
 
 
 def _check_rows(plan: Plan, batch: Batch) -> None:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from tailormix.words import Criterion
 
 
+_squared_error: Any = torch._C._nn.mse_loss
+MEAN = 1  # as torch numbers reductions
+
+
 def num_classes_of(predictions: Any, batch: Batch) -> int | None:
     """C: as given, else read off the logits (n, C)."""
     logits = as_tensor(predictions)
@@ -49,7 +53,9 @@ def mean_loss(
     """criterion(predictions, targets) as a scalar: the mean of (n,) losses, weighted if weights are given."""
     if weight is None and criterion is squared_error:  # all at once, and backwards too
         _check_shapes(predictions, targets)
-        return functional.mse_loss(predictions, targets.to(predictions.dtype))
+        targets = targets if targets.dtype == predictions.dtype else targets.to(predictions.dtype)
+        loss: Tensor = _squared_error(predictions, targets, MEAN)  # of one shape: nothing to broadcast
+        return loss
     return reduce(criterion(predictions, targets), predictions.shape[0], weight)
 
 

@@ -80,15 +80,12 @@ class _Group:
     def current(self, state: Any) -> bool:
         """Whether nothing was exchanged since, every parameter has a gradient, and the kernel takes them."""
         options, parameters = self.options, self.options["params"]
-        return (
-            len(parameters) == len(self.parameters)
-            and options["fused"]
-            and not any(map(options.get, UNUSUAL))
-            and all(
-                mine is theirs and held and state.get(mine) is held and _usual(mine)
-                for mine, theirs, held in zip(self.parameters, parameters, self.states, strict=True)
-            )
-        )
+        if len(parameters) != len(self.parameters) or not options["fused"] or any(map(options.get, UNUSUAL)):
+            return False
+        for mine, theirs, held in zip(self.parameters, parameters, self.states, strict=True):
+            if mine is not theirs or not held or state.get(mine) is not held or not _usual(mine):
+                return False
+        return True
 
     def step(self) -> None:
         """What the fused kernel does with a group; its state is looked up anew."""
@@ -117,10 +114,8 @@ def _current(held: list[_Group], optimiser: Any) -> bool:
     groups = optimiser.param_groups
     if len(held) != len(groups) or hasattr(optimiser, "grad_scale") or hasattr(optimiser, "found_inf"):
         return False
-    return all(
-        mine.options is theirs and mine.current(optimiser.state)
-        for mine, theirs in zip(held, groups, strict=True)
-    )
+    pairs = zip(held, groups, strict=True)
+    return all(mine.options is theirs and mine.current(optimiser.state) for mine, theirs in pairs)
 
 
 def _usual(parameter: Tensor) -> bool:

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tailormix.kept import one
+
 if TYPE_CHECKING:
     from torch import Tensor, nn, optim
+
+
+ENGINE: Any = torch.autograd.Variable._execution_engine
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,11 @@ class OneCPU:
 
     def backward(self, loss: Tensor) -> None:
         """Gradients of the loss."""
-        loss.backward()  # type: ignore[no-untyped-call]
+        if loss.dim() == 0 and loss.dtype == torch.float32 and loss.requires_grad:
+            # What loss.backward() comes to, below its reading of arguments.
+            ENGINE.run_backward((loss,), (one(),), False, False, (), True, accumulate_grad=True)
+        else:
+            loss.backward()  # type: ignore[no-untyped-call]
 
     def clip_gradients(self, module: nn.Module, _: optim.Optimizer, max_norm: float) -> Tensor:
         """Scale the gradient down to ``max_norm``; one that is not finite is an error."""

@@ -76,4 +76,4 @@ def share(rows: Tensor, rank: int, ranks: int) -> Tensor:
     >>> [len(share(torch.arange(256), rank, 3)) for rank in range(3)]
     [86, 85, 85]
     """
-    return rows.tensor_split(ranks)[rank]
+    return rows if ranks == 1 else rows.tensor_split(ranks)[rank]

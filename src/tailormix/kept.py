@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 import torch
-from torch.compiler import is_compiling
+from torch.compiler import is_compiling, is_dynamo_compiling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,17 +27,37 @@ def readable(tensor: Tensor) -> bool:
 def kept(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Keep the tensors that a function of hashable arguments makes; the compiler takes them as constants.
 
+    One compiled graph can hold one of them; where it may need several, use :func:`kept_outside`.
+
     >>> kept(lambda n: torch.arange(n))(3)
     tensor([0, 1, 2])
     """
-    # Made outside inference mode, what is kept serves calls in it and out of it.
-    remembered = functools.lru_cache(maxsize=64)(torch.inference_mode(False)(make))
+    remembered = _remembering(make)
 
     def call(*arguments: object) -> Tensor:
         return remembered(*arguments)
 
     call.forget = remembered.cache_clear  # type: ignore[attr-defined]
     return functools.update_wrapper(_marked(call, make.__name__), make)
+
+
+def kept_outside(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Likewise, for what is made in no time: compiled graphs make it anew, and fuse that with the rest.
+
+    >>> kept_outside(lambda n: torch.arange(n))(3)
+    tensor([0, 1, 2])
+    """
+    remembered = _remembering(make)
+
+    def call(*arguments: object) -> Tensor:
+        return make(*arguments) if is_dynamo_compiling() else remembered(*arguments)
+
+    return functools.update_wrapper(call, make)
+
+
+def _remembering(make: Callable[..., Tensor]) -> functools._lru_cache_wrapper[Tensor]:
+    # Made outside inference mode, what is kept serves calls in it and out of it.
+    return functools.lru_cache(maxsize=64)(torch.inference_mode(False)(make))
 
 
 def scalar(value: float, like: Tensor) -> Tensor | float:

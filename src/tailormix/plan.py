@@ -144,8 +144,7 @@ def one_hot(y: Tensor, num_classes: int) -> Tensor:
     """
     index = y if y.dtype in INDICES else y.long()
     try:
-        # A graph takes one kept matrix of a kind, and may ask for several numbers of classes.
-        if num_classes <= FEW and not is_dynamo_compiling():
+        if num_classes <= FEW and not is_dynamo_compiling():  # whose graphs fuse the rest
             return _identity(num_classes, y.device, torch.get_default_dtype()).index_select(0, index)
         rows = torch.zeros(y.shape[0], num_classes, device=y.device)
         return rows.scatter_(1, index.long()[:, None], 1.0)

@@ -122,3 +122,14 @@ def test_bad_settings() -> None:
         CutBox("batches")
     with pytest.raises(ValueError, match="probability must lie in"):
         CutMix(probability=2)
+
+
+def test_one_compiled_graph_may_cut_images_of_two_sizes() -> None:
+    method = CutMix(num_classes=3)
+    small, large, y = torch.rand(4, 1, 4, 6), torch.rand(4, 1, 8, 8), torch.tensor([0, 1, 2, 0])
+
+    def both(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return method(first, y)[0], method(second, y)[0]
+
+    compiled = torch.compile(both, backend="aot_eager", fullgraph=True)
+    assert [tuple(x.shape) for x in compiled(small, large)] == [(4, 1, 4, 6), (4, 1, 8, 8)]

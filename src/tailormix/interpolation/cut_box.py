@@ -11,7 +11,7 @@ from torch.compiler import is_compiling
 from tailormix import checks
 from tailormix.batch import Batch, Mixed
 from tailormix.draws import GRAINS
-from tailormix.kept import kept, one
+from tailormix.kept import kept_outside, one
 from tailormix.plan import Plan
 
 if TYPE_CHECKING:
@@ -97,17 +97,17 @@ def _part(pixels: int) -> float:
     return 1 / pixels if exact else (1 - 2**-23) / pixels
 
 
-@kept
+@kept_outside
 def _lengths(height: int, width: int, device: torch.device) -> Tensor:
     return torch.tensor([[[height]], [[width]]], dtype=torch.float32, device=device)
 
 
-@kept
+@kept_outside
 def _halves(height: int, width: int, device: torch.device) -> Tensor:
     return torch.tensor([[[height / 2]], [[width / 2]]], dtype=torch.float32, device=device)
 
 
-@kept
+@kept_outside
 def _middles(height: int, width: int, device: torch.device) -> Tensor:
     """Middles of rows and of columns, (2, 1, pixels); the shorter ones filled up with what no box reaches."""
     middle = torch.arange(max(height, width), dtype=torch.float32, device=device) + 0.5

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
-from torch.compiler import is_compiling
 
 from tailormix import checks
 from tailormix.embeddings import rewrite_output, unwrap
-from tailormix.kept import kept
+from tailormix.kept import kept_outside
 from tailormix.objectives.grouped_norm import normalised_apart
 from tailormix.objectives.reduction import as_tensor, num_classes_of, only_classes, reduce
 from tailormix.plan import take
@@ -48,11 +47,10 @@ def onwards(lam: Tensor) -> Tensor:
     tensor([[ 1.5000],
             [-0.5000]])
     """
-    ends = lam.new_tensor([[1.0], [0.0]]) if is_compiling() else _ends(lam.device, lam.dtype)
-    return (torch.cat((lam[:, 1:], ends), dim=1) - lam[1]) / (lam[0] - lam[1])
+    return (torch.cat((lam[:, 1:], _ends(lam.device, lam.dtype)), dim=1) - lam[1]) / (lam[0] - lam[1])
 
 
-@kept
+@kept_outside
 def _ends(device: torch.device, dtype: torch.dtype) -> Tensor:
     return torch.tensor([[1.0], [0.0]], device=device, dtype=dtype)
 

@@ -11,7 +11,7 @@ from torch.compiler import is_compiling
 from tailormix import checks
 from tailormix.batch import Batch, Mixed
 from tailormix.draws import GRAINS
-from tailormix.kept import kept_outside, one
+from tailormix.kept import kept_outside, one, scalar
 from tailormix.plan import Plan
 
 if TYPE_CHECKING:
@@ -74,10 +74,15 @@ def _within(lam: Tensor, height: int, width: int, draws: Draws) -> Tensor:
 
     The box needs no clipping: where it leaves the image there are no pixels.
     """
-    device = lam.device
-    half = torch.rsub(lam.view(-1, 1), one()).sqrt_() * _halves(height, width, device)
-    centre = draws.uniform(2, lam.shape[0], 1).mul_(_lengths(height, width, device)).floor_()  # u ≤ 1 - 2⁻²⁴
-    away = (_middles(height, width, device) - centre).abs_()
+    half = torch.rsub(lam.view(-1, 1), one()).sqrt_()
+    if height == width:
+        length: Tensor | float = scalar(float(width), lam)
+        half.mul_(scalar(width / 2, lam))
+    else:
+        length = _lengths(height, width, lam.device)
+        half = half * length / 2
+    centre = draws.uniform(2, lam.shape[0], 1).mul_(length).floor_()  # u ≤ 1 - 2⁻²⁴
+    away = (_middles(height, width, lam.device) - centre).abs_()
     return away.lt_(half.floor_())  # ⌊⌊W√(1-λ)⌋/2⌋ = ⌊W√(1-λ)/2⌋
 
 
@@ -100,11 +105,6 @@ def _part(pixels: int) -> float:
 @kept_outside
 def _lengths(height: int, width: int, device: torch.device) -> Tensor:
     return torch.tensor([[[height]], [[width]]], dtype=torch.float32, device=device)
-
-
-@kept_outside
-def _halves(height: int, width: int, device: torch.device) -> Tensor:
-    return torch.tensor([[[height / 2]], [[width / 2]]], dtype=torch.float32, device=device)
 
 
 @kept_outside

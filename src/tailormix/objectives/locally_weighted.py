@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from tailormix import checks
+from tailormix.kept import scalar
 from tailormix.objectives.reduction import num_classes_of, reduce
 from tailormix.similarity import all_squared, euclidean
 
@@ -67,7 +68,7 @@ class LocallyWeighted:
         if self.weighting == "threshold":
             return distance <= self.epsilon
         # Relative to the nearest pair: of far pairs alone, all weights would vanish, and so would their sum.
-        return (self.sigma * (distance.min() - distance)).exp()
+        return torch.rsub(distance, distance.min()).mul_(scalar(self.sigma, distance)).exp_()
 
 
 def nearest(batch: Batch, partner: Tensor, k: int) -> Tensor:

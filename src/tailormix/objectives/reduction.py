@@ -71,7 +71,8 @@ def reduce(losses: Tensor, rows: int, weight: Tensor | None = None) -> Tensor:
         )
     if weight is None:
         return losses.mean()
-    return (losses * weight).sum() / weight.sum()
+    weighted = losses.dot(weight) if weight.dtype == losses.dtype else (losses * weight).sum()
+    return weighted / weight.sum()
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

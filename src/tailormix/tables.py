@@ -11,10 +11,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LEVELS, STEEPNESSES = 192, 768  # cells along the axes; the error falls with their squares
-LEVEL_SCALE = 4 / 9  # more puts the cells nearer to u = ½, less nearer to u = 1
+LEVELS, STEEPNESSES = 224, 768  # cells along the axes; the error falls with their squares
+LEVEL_SCALE = 3 / 8  # more puts the cells nearer to u = ½, less nearer to u = 1
 STEEPNESS_AT_ONE = -math.log(3)  # -½ log(9τ) where τ = 1, which falls on a row of the table
-LAST_LEVEL = 20.0  # stands for the infinite logit: draws end at 17
+LAST_LEVEL = 17.33  # the logit of 1 - 2⁻²⁵, where draws end
 FLATTEST, STEEPEST = 1e-24, 1e24  # stand for the slopes 0 and ∞, so that u = 0, ½ and 1 stay where they are
 SHIPPED = Path(__file__).with_name("beta_quantile_slope.npy")
 NEGLIGIBLE = -30.0  # below e^-30 the leading term of the incomplete beta function is exact in float64
@@ -32,13 +32,13 @@ def shipped_slope() -> NDArray[np.float32]:
 def beta_quantile_slope(levels: int = LEVELS, steepnesses: int = STEEPNESSES) -> NDArray[np.float64]:
     """Logit ω_τ(u) / logit u on a grid of τ (rows) and u ≥ ½ (columns).
 
-    Rows are σ(-½ log(9τ)) = 1/(1 + 3√τ), evenly from 0 to 1, columns σ(4/9 · logit u), evenly from ½ to 1.
+    Rows are σ(-½ log(9τ)) = 1/(1 + 3√τ), evenly from 0 to 1, columns σ(3/8 · logit u), evenly from ½ to 1.
     Over the first the slope bends the less the more its errors matter: it is linear where τ is large and ω
     feels every error, and steep where τ is small and ω is a step. The borders are:
 
     ============  =====================================================
     u = ½         B(τ, τ) 4^{τ-1}, the slope of ω_τ at ½
-    u → 1         its value at logit u = 20
+    u → 1         such that the value where draws end is exact
     τ → ∞, τ → 0  0 and ∞, but for a trace that keeps 0·∞ away
     ============  =====================================================
 
@@ -49,12 +49,14 @@ def beta_quantile_slope(levels: int = LEVELS, steepnesses: int = STEEPNESSES) ->
     from scipy import special
 
     level = np.append(2 * np.arctanh(np.arange(1, levels) / levels) / LEVEL_SCALE, LAST_LEVEL)[None, :]
+    last = levels * (2 * special.expit(LEVEL_SCALE * LAST_LEVEL) - 1) - (levels - 1)  # within its cell
     place = np.linspace(0, 1, steepnesses + 1)[1:-1, None]
     tau = ((1 / place - 1) / 3) ** 2
     table = np.empty((steepnesses + 1, levels + 1))
     table[0], table[-1] = FLATTEST, STEEPEST
     table[1:-1, :1] = np.exp(special.betaln(tau, tau) + (tau - 1) * np.log(4))
     table[1:-1, 1:] = _quantile_logit(level, tau) / level
+    table[1:-1, -1] = table[1:-1, -2] + (table[1:-1, -1] - table[1:-1, -2]) / last
     return table
 
 

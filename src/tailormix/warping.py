@@ -46,7 +46,8 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
         tau: values in [0, ∞].
         kind: which family of warps.
         exact: evaluate with scipy on the CPU (which synchronises with the device) instead of by table. The
-            table needs torch alone, and its points lie on the graph of ω_τ up to 3e-6.
+            table needs torch alone, and its points (λ, ω) lie on the graph of ω_τ up to 3e-6, upwards or
+            sideways: where the graph is steep, as for λ below 1e-5 and large τ, ω may be off by more.
 
     Returns:
         A tensor of the broadcast shape, with the dtype and device of ``lam``.
@@ -64,8 +65,8 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
         _check_values(lam, tau)
         return exact_warp(lam, tau, kind) if exact else WARPS[kind](lam, tau)
     result = inverse_beta(lam, tau)
-    # Values of λ outside the domain give NaN, which a minimum keeps: they are looked at only where it does.
-    if readable(result) and (math.isnan(result.min().item()) or not tau.min().item() >= 0):
+    # Values outside the domain give NaN, which a minimum keeps: they are looked at only where that happens.
+    if readable(result) and math.isnan(result.min().item()):
         _check_values(lam, tau)
     return result
 
@@ -218,13 +219,13 @@ def _fused(column: Tensor, row: Tensor) -> Tensor:
 
 @kept  # numpy enters no graph
 def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Slopes over σ(steepness) (rows) and σ(level) (columns): a quarter of the image, the rest is never read.
+    """Slopes over σ(steepness) (rows) and σ(level) (columns), in a quarter of the image.
 
-    The sampler counts from -1 to 1, and σ runs from 0 to 1.
+    The sampler counts from -1 to 1, and σ runs from 0 to 1. The rest is read where σ is NaN, and is NaN.
     """
     upper = torch.from_numpy(shipped_slope() / LEVEL_SCALE)
     slope = torch.cat((upper.flip(1), upper[:, 1:]), dim=1)  # even in the level
     rows, columns = (size - 1 for size in slope.shape)
-    image = torch.zeros(1, 1, 2 * rows + 1, 2 * columns + 1, device=device, dtype=dtype)
+    image = torch.full((1, 1, 2 * rows + 1, 2 * columns + 1), math.nan, device=device, dtype=dtype)
     image[0, 0, rows:, columns:] = slope
     return image

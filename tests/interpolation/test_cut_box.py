@@ -10,6 +10,7 @@ from nets import Scripted, batch, plan, seeded
 from tailormix import CutMix, SKCutMix
 from tailormix.draws import Draws
 from tailormix.interpolation import CutBox
+from tailormix.plan import Plan
 
 CPU = torch.device("cpu")
 
@@ -133,3 +134,24 @@ def test_one_compiled_graph_may_cut_images_of_two_sizes() -> None:
 
     compiled = torch.compile(both, backend="aot_eager", fullgraph=True)
     assert [tuple(x.shape) for x in compiled(small, large)] == [(4, 1, 4, 6), (4, 1, 8, 8)]
+
+
+def test_coefficients_in_half_precision_or_with_a_gradient() -> None:
+    x = black_and_white(2, 1, 224, 224)
+    lam = torch.tensor([0.3, 0.9]).bfloat16().float()
+    plans = [
+        Plan(torch.tensor([1, 0]), given) for given in (lam, lam.bfloat16(), lam.clone().requires_grad_())
+    ]
+    draws = [Scripted([0.5, 0.9, 0.1, 0.7]) for _ in plans]
+    words = [
+        CutBox("sample")(batch(x, [0, 1]), given, drawn) for given, drawn in zip(plans, draws, strict=True)
+    ]
+    assert all(torch.equal(words[0].x, other.x) and not other.x.requires_grad for other in words)
+
+
+def test_images_that_carry_a_gradient_keep_it() -> None:
+    x = torch.rand(4, 1, 6, 6, requires_grad=True)
+    mixed, _ = SKCutMix(num_classes=2, space="input")(x, torch.tensor([0, 1, 0, 1]))
+    mixed.sum().backward()
+    assert x.grad is not None
+    assert x.grad.sum().item() == pytest.approx(4 * 36)

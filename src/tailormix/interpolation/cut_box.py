@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
-from torch.compiler import is_compiling
 
 from tailormix import checks
 from tailormix.batch import Batch, Mixed
 from tailormix.draws import GRAINS
-from tailormix.kept import kept_outside, one, scalar
+from tailormix.kept import PRECISE, kept_outside, one, scalar
 from tailormix.plan import Plan
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ class CutBox:
     """x̃ = x outside a box and x_σ(i) inside; λ becomes the share of pixels outside.
 
     The box has sides ⌊W√(1-λ)⌋ and ⌊H√(1-λ)⌋ (less one pixel where odd) around a uniform pixel, and is
-    clipped at the border of the image.
+    clipped at the border of the image. (The share is exact up to 2e-7.)
 
     Attributes:
         per: one box for the ``"batch"`` (from the first λ) or one for each ``"sample"``.
@@ -50,27 +49,23 @@ class CutBox:
             raise ValueError("CutMix weighs labels by area: it takes no other coefficients for targets")
         height, width = batch.x.shape[-2:]
         lam = plan.lam if self.per == "sample" else plan.lam[:1]
+        if lam.requires_grad or lam.dtype not in PRECISE:
+            lam = lam.detach().float()
         if self.probability < 1:
             lam = torch.where(draws.uniform(lam.shape[0]) < self.probability, lam, 1.0)
-        within = _within(lam, height, width, draws)
-        share = torch.rsub(within.sum(2).prod(0), one(), alpha=_part(height * width))
+        beside = _beside(lam, height, width, draws)
+        inside = torch.rsub(beside.sum(2), scalar(float(max(height, width)), lam)).prod(0)
+        share = torch.rsub(inside, one(), alpha=_part(height * width))
         if self.per == "batch":
             share = share.expand(batch.x.shape[0])
-        box = torch.mul(*_across(within, height, width, batch.x.dim()))
-        x = _paste(batch.x, batch.partner_inputs(plan.partner), box.to(batch.x.dtype))
+        outside = torch.maximum(*_across(beside, height, width, batch.x.dim())).to(batch.x.dtype)
+        # lerp_ with weights 0 and 1 copies exactly, and several times faster than where.
+        x = batch.partner_inputs(plan.partner).lerp_(batch.x, outside)
         return Mixed(x, Plan(plan.partner, share, None, plan.tau, plan.distance), batch)
 
 
-def _paste(x: Tensor, others: Tensor, box: Tensor) -> Tensor:
-    """``others`` where ``box`` is 1, ``x`` where it is 0; written over ``others`` where torch allows it."""
-    # lerp with weights 0 and 1 copies exactly, and several times faster than where.
-    if x.requires_grad or others.requires_grad or is_compiling():
-        return torch.lerp(x, others, box)
-    return torch.lerp(x, others, box, out=others)
-
-
-def _within(lam: Tensor, height: int, width: int, draws: Draws) -> Tensor:
-    """1.0 for the rows (first) and columns (second) that a box crosses and 0.0 for others, (2, m, pixels).
+def _beside(lam: Tensor, height: int, width: int, draws: Draws) -> Tensor:
+    """0.0 for the rows (first) and columns (second) that a box crosses and 1.0 for others, (2, m, pixels).
 
     The box needs no clipping: where it leaves the image there are no pixels.
     """
@@ -83,16 +78,16 @@ def _within(lam: Tensor, height: int, width: int, draws: Draws) -> Tensor:
         half = half * length / 2
     centre = draws.uniform(2, lam.shape[0], 1).mul_(length).floor_()  # u ≤ 1 - 2⁻²⁴
     away = (_middles(height, width, lam.device) - centre).abs_()
-    return away.lt_(half.floor_())  # ⌊⌊W√(1-λ)⌋/2⌋ = ⌊W√(1-λ)/2⌋
+    return away.ge_(half.floor_())  # ⌊⌊W√(1-λ)⌋/2⌋ = ⌊W√(1-λ)/2⌋
 
 
-def _across(within: Tensor, height: int, width: int, axes: int) -> tuple[Tensor, Tensor]:
+def _across(beside: Tensor, height: int, width: int, axes: int) -> tuple[Tensor, Tensor]:
     """Rows as (m, ..., H, 1) and columns as (m, ..., 1, W), for images of so many axes."""
-    m, pixels = within.shape[1:]
+    m, pixels = beside.shape[1:]
     ones, zeros = (1,) * (axes - 3), (0,) * (axes - 3)
     return (
-        within.as_strided((m, *ones, height, 1), (pixels, *zeros, 1, 0)),
-        within.as_strided((m, *ones, 1, width), (pixels, *zeros, 0, 1), m * pixels),
+        beside.as_strided((m, *ones, height, 1), (pixels, *zeros, 1, 0)),
+        beside.as_strided((m, *ones, 1, width), (pixels, *zeros, 0, 1), m * pixels),
     )
 
 

@@ -37,7 +37,7 @@ class OneCPU:
         """Gradients of the loss."""
         if loss.dim() == 0 and loss.dtype == torch.float32 and loss.requires_grad:
             # What loss.backward() comes to, below its reading of arguments.
-            ENGINE.run_backward((loss,), (one(),), False, False, (), True, accumulate_grad=True)
+            ENGINE.run_backward((loss,), (one().clone(),), False, False, (), True, accumulate_grad=True)
         else:
             loss.backward()  # type: ignore[no-untyped-call]
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from optuna.trial import TrialState
+from optuna.trial import TrialState, create_trial
 
 from tailormix.commands.tuned import Bar
 from tailormix.experiments.tuning import study as studies
 from tailormix.experiments.tuning.findings import best_of, findings
 from tailormix.experiments.tuning.search import Search
 from tailormix.experiments.tuning.space import dimension
-from tailormix.experiments.tuning.study import StorageError, open_study, settled, work
+from tailormix.experiments.tuning.study import StorageError, open_study, settled, taken_before, work
 
 QUICK = ("epochs=1", "batch=180", "accelerator=cpu")
 
@@ -188,6 +188,43 @@ def test_of_two_processes_that_race_for_the_last_trial_one_gives_way(
     assert sorted(each.values["optimiser.lr"] for each in findings(study)) == [1, 2]
     assert len(made_runs) == 2
     assert told == []
+
+
+def test_who_gives_way_puts_the_setting_back(
+    tmp_path: Path, made_runs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = search("optimiser.lr=1,2,3", folds=1)
+    study = opened(wanted, tmp_path, 3)
+    work(study, wanted, tmp_path, trials=2, tell=ignore)
+    answers = iter([1, 2])  # it looks before the second has ended
+    monkeypatch.setattr(studies, "settled", lambda _: next(answers))
+    work(study, wanted, tmp_path, trials=2, tell=ignore)
+    monkeypatch.setattr(studies, "settled", settled)
+    assert len(made_runs) == 2
+    work(study, wanted, tmp_path, trials=3, tell=ignore)
+    assert sorted(each.values["optimiser.lr"] for each in findings(study)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        (["COMPLETE", "RUNNING", "mine", "RUNNING"], 2),
+        (["COMPLETE", "FAIL", "mine", "COMPLETE"], 2),
+        (["WAITING", "WAITING", "mine", "PRUNED"], 1),
+        (["RUNNING", "mine"], 1),
+        (["mine", "RUNNING"], 0),
+    ],
+)
+def test_who_comes_first(states: list[str], expected: int) -> None:
+    """Of two trials under way the later one gives way; what has ended counts whenever it began."""
+    found: list[Any] = []
+    for number, name in enumerate(states):
+        trial = create_trial(
+            state=TrialState["RUNNING" if name == "mine" else name], value=1.0 if name == "COMPLETE" else None
+        )
+        trial.number = number
+        found.append(trial)
+    assert taken_before(found[states.index("mine")], found) == expected
 
 
 def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:

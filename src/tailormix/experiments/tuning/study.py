@@ -13,7 +13,7 @@ from .objective import averaged, fold_metrics, is_larger_better, score
 from .space import grid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     import optuna
@@ -33,8 +33,8 @@ class StorageError(RuntimeError):
     """The database of a study cannot be used."""
 
 
-class SurplusError(RuntimeError):
-    """Another process took the last trial between this one's look and its own."""
+class SurplusError(Exception):
+    """While this process asked for a trial, another one took the last that was wanted."""
 
 
 def default_trials(search: Search) -> int:
@@ -106,20 +106,23 @@ def _enqueue(study: optuna.Study, search: Search, trials: int) -> None:
 
 def settled(study: optuna.Study) -> int:
     """Trials that ended or are under way; those that were stopped or whose process died do not count."""
+    return sum(map(_settled, study.get_trials(deepcopy=False)))
+
+
+def _settled(trial: optuna.trial.FrozenTrial) -> bool:
     from optuna.trial import TrialState
 
     ended = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
-    found = study.get_trials(deepcopy=False)
-    return sum(trial.state in ended or "error" in trial.user_attrs for trial in found)
+    return trial.state in ended or "error" in trial.user_attrs
 
 
-def taken_before(trial: optuna.Trial) -> int:
+def taken_before(trial: optuna.trial.FrozenTrial, found: Iterable[optuna.trial.FrozenTrial]) -> int:
     """Trials that ended, or are under way and came before this one: of two that race, one gives way."""
-    from optuna.trial import TrialState
-
-    found = trial.study.get_trials(deepcopy=False)
-    later = sum(other.state == TrialState.RUNNING and other.number >= trial.number for other in found)
-    return settled(trial.study) - later
+    return sum(
+        _settled(other) and (other.state.is_finished() or other.number < trial.number)
+        for other in found
+        if other.number != trial.number
+    )
 
 
 def work(
@@ -134,8 +137,12 @@ def work(
     """Carry out trials until the study has ``trials`` of them; Ctrl-C puts the one under way back."""
 
     def one(trial: optuna.Trial) -> float:
-        if taken_before(trial) >= trials:
+        found = study.get_trials(deepcopy=False)
+        mine = next(other for other in found if other.number == trial.number)
+        if taken_before(mine, found) >= trials:
             trial.set_user_attr("surplus", value=True)
+            if (point := mine.system_attrs.get("fixed_params")) is not None:
+                study.enqueue_trial(point)  # for a search that goes on with more trials
             raise SurplusError
         return carry_out(trial, search, runs, report)
 

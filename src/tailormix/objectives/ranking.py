@@ -9,6 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.objectives.reduction import clean_losses, num_classes_of, only_classes, reduce
+from tailormix.objectives.stacking import mixed_together
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -102,7 +103,7 @@ def _passes(
     only_classes("RankMixup", batch)
     logits: Tensor = model(batch.x)
     num_classes_of(logits, batch)
-    mixed = [mix(batch) for _ in range(mixes)]
-    if mixes > 1 and all(m.place is None for m in mixed):
-        return logits, mixed, model(torch.cat([m.x for m in mixed])).chunk(mixes)
-    return logits, mixed, tuple(m.predict(model) for m in mixed)
+    mixed, together = mixed_together(batch, mix, mixes)
+    if together is None:
+        return logits, mixed, tuple(each.predict(model) for each in mixed)
+    return logits, mixed, model(together).chunk(mixes)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
-from torch.compiler import is_compiling
 
 from tailormix.embeddings import catch_input
 from tailormix.objectives.reduction import as_tensor, mean_loss, num_classes_of
+from tailormix.objectives.stacking import mixed_together
 from tailormix.plan import one_hot
 
 if TYPE_CHECKING:
@@ -53,23 +53,10 @@ class Regulariser:
 
 def _together(model: nn.Module, batch: Batch, mix: Mix) -> tuple[Mixed, Tensor]:
     """Predictions for both batches: in one pass, unless mixing happens inside the model."""
-    n, both = len(batch), _room(batch)
-    mixed = mix(batch if both is None else batch.with_room(both.narrow(0, n, n)))
-    if mixed.place is not None:
+    (mixed,), both = mixed_together(batch, mix, clean=True)
+    if both is None:
         return mixed, torch.cat((model(batch.x), mixed.predict(model)))
-    if both is None or mixed.x is not mixed.batch.room:
-        both = torch.cat((batch.x, mixed.x))
-    else:
-        both.narrow(0, 0, n).copy_(batch.x)
     return mixed, as_tensor(model(both))
-
-
-def _room(batch: Batch) -> Tensor | None:
-    """Memory for both batches, so that the mixed one need not be copied; none where torch cannot use it."""
-    x = batch.x
-    if is_compiling() or x.requires_grad or not x.is_contiguous():
-        return None
-    return x.new_empty((2 * len(batch), *x.shape[1:]))
 
 
 def _clean_targets(batch: Batch, classes: int | None) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from tailormix import checks
 from tailormix.batch import Batch, Mixed
 from tailormix.draws import GRAINS
-from tailormix.kept import PRECISE, kept_outside, one, scalar
+from tailormix.kept import PRECISE, constant, kept_outside, one, scalar
 from tailormix.plan import Plan
 
 if TYPE_CHECKING:
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
     from tailormix.draws import Draws
 
+minus_half = constant("minus_half", -0.5)
+
 
 @dataclass(frozen=True)
 class CutBox:
     """x̃ = x outside a box and x_σ(i) inside; λ becomes the share of pixels outside.
 
     The box has sides ⌊W√(1-λ)⌋ and ⌊H√(1-λ)⌋ (less one pixel where odd) around a uniform pixel, and is
-    clipped at the border of the image. (The share is exact up to 2e-7.)
+    clipped at the border of the image.
 
     Attributes:
         per: one box for the ``"batch"`` (from the first λ) or one for each ``"sample"``.
@@ -54,11 +56,14 @@ class CutBox:
         if self.probability < 1:
             lam = torch.where(draws.uniform(lam.shape[0]) < self.probability, lam, 1.0)
         beside = _beside(lam, height, width, draws)
-        inside = torch.rsub(beside.sum(2), scalar(float(max(height, width)), lam)).prod(0)
-        share = torch.rsub(inside, one(), alpha=_part(height * width))
+        share = _share(beside, height, width)
         if self.per == "batch":
             share = share.expand(batch.x.shape[0])
-        outside = torch.maximum(*_across(beside, height, width, batch.x.dim())).to(batch.x.dtype)
+        outside = _outside(beside, height, width)
+        if batch.x.dim() != 4:
+            outside = outside.view(-1, *(1,) * (batch.x.dim() - 3), height, width)
+        if outside.dtype != batch.x.dtype:
+            outside = outside.to(batch.x.dtype)
         # lerp_ with weights 0 and 1 copies exactly, and several times faster than where.
         x = batch.partner_inputs(plan.partner).lerp_(batch.x, outside)
         return Mixed(x, Plan(plan.partner, share, None, plan.tau, plan.distance), batch)
@@ -69,32 +74,33 @@ def _beside(lam: Tensor, height: int, width: int, draws: Draws) -> Tensor:
 
     The box needs no clipping: where it leaves the image there are no pixels.
     """
-    half = torch.rsub(lam.view(-1, 1), one()).sqrt_()
+    root = torch.rsub(lam.view(-1, 1), one()).sqrt_()
     if height == width:
         length: Tensor | float = scalar(float(width), lam)
-        half.mul_(scalar(width / 2, lam))
+        reach = torch.add(minus_half(), root, alpha=width / 2)
     else:
         length = _lengths(height, width, lam.device)
-        half = half * length / 2
+        reach = torch.add(minus_half(), root * length, alpha=0.5)
     centre = draws.uniform(2, lam.shape[0], 1).mul_(length).floor_()  # u ≤ 1 - 2⁻²⁴
     away = (_middles(height, width, lam.device) - centre).abs_()
-    return away.ge_(half.floor_())  # ⌊⌊W√(1-λ)⌋/2⌋ = ⌊W√(1-λ)/2⌋
+    # The k-th pixel from the centre, at k + ½, is beside the box if k ≥ ⌊⌊W√(1-λ)⌋/2⌋: if k + 1 > W√(1-λ)/2.
+    return away.gt_(reach)
 
 
-def _across(beside: Tensor, height: int, width: int, axes: int) -> tuple[Tensor, Tensor]:
-    """Rows as (m, ..., H, 1) and columns as (m, ..., 1, W), for images of so many axes."""
+def _share(beside: Tensor, height: int, width: int) -> Tensor:
+    """The share of pixels outside each box, (m,): beside it by row, or else by column."""
+    if height == width:
+        by_row, by_column = beside.sum(2).div_(scalar(float(width), beside)).unbind()
+    else:
+        by_row, by_column = beside[0, :, :height].mean(1), beside[1, :, :width].mean(1)
+    return torch.lerp(by_row, one(), by_column)
+
+
+def _outside(beside: Tensor, height: int, width: int) -> Tensor:
+    """1.0 for the pixels outside each box and 0.0 for those inside, (m, 1, H, W)."""
     m, pixels = beside.shape[1:]
-    ones, zeros = (1,) * (axes - 3), (0,) * (axes - 3)
-    return (
-        beside.as_strided((m, *ones, height, 1), (pixels, *zeros, 1, 0)),
-        beside.as_strided((m, *ones, 1, width), (pixels, *zeros, 0, 1), m * pixels),
-    )
-
-
-def _part(pixels: int) -> float:
-    """One over the number of pixels, such that all of them together are no more than 1 in float32, too."""
-    exact = pixels & (pixels - 1) == 0
-    return 1 / pixels if exact else (1 - 2**-23) / pixels
+    rows = beside.as_strided((m, 1, height, 1), (pixels, 0, 1, 0))
+    return torch.maximum(rows, beside.as_strided((m, 1, 1, width), (pixels, 0, 0, 1), m * pixels))
 
 
 @kept_outside

@@ -208,27 +208,34 @@ def _sampled(places: Tensor) -> Tensor:
 
 def _fused(column: Tensor, row: Tensor) -> Tensor:
     """The same from plain arithmetic, which a compiler fuses better than it fuses torch's sampler."""
-    table = _table(column.device, column.dtype)
-    rows, columns = (size // 2 for size in table.shape[-2:])
-    x, y = column * columns, row * rows
+    slopes = _slopes(column.device, column.dtype)
+    rows, columns = slopes.shape[0] - 1, slopes.shape[1] - 1
+    x, y = (column - 0.5).abs() * (2 * columns), row * rows
     left, top = x.to(torch.int32).clamp(0, columns - 1), y.to(torch.int32).clamp(0, rows - 1)
-    width, before = columns + 1, rows * (columns + 1) + columns
-    flat, corner, share = table.as_strided(((rows + 1) * width,), (1,), before), top * width + left, x - left
-    upper, lower = (torch.lerp(flat[start], flat[start + 1], share) for start in (corner, corner + width))
+    flat, corner, share = slopes.view(-1), top * (columns + 1) + left, x - left
+    upper, lower = (
+        torch.lerp(flat[start], flat[start + 1], share) for start in (corner, corner + columns + 1)
+    )
     return torch.lerp(upper, lower, y - top)
 
 
 @kept  # numpy enters no graph
+def _slopes(device: torch.device, dtype: torch.dtype) -> Tensor:
+    """The table, over σ(steepness) (rows) and σ(level) from ½ on (columns); slopes are even in the level."""
+    return torch.from_numpy(shipped_slope() / LEVEL_SCALE).to(device=device, dtype=dtype)
+
+
+@kept
 def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Slopes over σ(steepness) (rows) and σ(level) (columns), in a quarter of an image.
+    """Both halves of it, in a quarter of an image.
 
     The sampler counts from -1 to 1, and σ runs from 0 to 1. So that the quarter lies together in memory, as
     it would alone, the others lie over it and over the NaN before it. That is read where σ is NaN.
     """
-    upper = torch.from_numpy(shipped_slope() / LEVEL_SCALE)
-    slope = torch.cat((upper.flip(1), upper[:, 1:]), dim=1)  # even in the level
+    upper = _slopes(device, dtype)
+    slope = torch.cat((upper.flip(1), upper[:, 1:]), dim=1)
     rows, columns = (size - 1 for size in slope.shape)
     before = rows * (columns + 1) + columns
-    memory = torch.full((before + slope.numel(),), math.nan, device=device, dtype=dtype)
+    memory = slope.new_full((before + slope.numel(),), math.nan)
     memory[before:] = slope.view(-1)
     return memory.as_strided((1, 1, 2 * rows + 1, 2 * columns + 1), (1, 1, columns + 1, 1))

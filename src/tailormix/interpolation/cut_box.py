@@ -93,7 +93,8 @@ def _share(beside: Tensor, height: int, width: int) -> Tensor:
         by_row, by_column = beside.sum(2).div_(scalar(float(width), beside)).unbind()
     else:
         by_row, by_column = beside[0, :, :height].mean(1), beside[1, :, :width].mean(1)
-    return torch.lerp(by_row, one(), by_column)
+    # On other devices an operation of three tensors may want all of them there.
+    return torch.lerp(by_row, one() if by_row.is_cpu else torch.ones_like(by_row), by_column)
 
 
 def _outside(beside: Tensor, height: int, width: int) -> Tensor:

@@ -238,7 +238,7 @@ def test_uniform_draws_become_beta(tau: float) -> None:
 
 @pytest.mark.parametrize("kind", ["inverse_beta", "sigmoid"])
 def test_gradients_flow(kind: str) -> None:
-    """Slopes of the table are piecewise constant in places: at these points half a percent off at most."""
+    """The table's slopes are constant within a cell; at these points that is half a percent off at most."""
     u = torch.tensor([0.1, 0.3, 0.6, 0.9], dtype=torch.float64, requires_grad=True)
     tau = torch.tensor([0.5, 2.0, 10.0, 0.2], dtype=torch.float64, requires_grad=True)
     warp(u, tau, kind).sum().backward()

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed import ProcessGroup
 
-_squared_error: Any = torch._C._nn.mse_loss  # one operation for two
+mse_loss: Any = torch._C._nn.mse_loss  # what torch.nn.functional calls, after it has broadcast the shapes
 NARROW = 128  # width up to which distances pair by pair are faster than by matrix products
-ELEMENTWISE = 0  # as torch numbers reductions: none
+ELEMENTWISE, MEAN = 0, 1  # as torch numbers reductions
+NOT_FINITE = "embeddings (or x or y, where space= says so) must be finite, got NaN or infinity in row"
 SHARP = 100.0  # slope from which rounding moves a pair of average distance
 STEEPEST = 1e30  # the slope 1/(2 τ_std²) is capped here, so that 0·∞ cannot arise at d̄ = 1
 TINY, HUGE = 1e-18, 1e18  # sums of (squared) distances between which float32 is precise
@@ -134,7 +135,7 @@ def _narrow_squares(a: Tensor, b: Tensor) -> Tensor:
         a, b = rows_of(a), rows_of(b)
         if a.dtype != b.dtype:
             return (b - a).square_().sum(1).to(a.dtype)
-    squares: Tensor = _squared_error(b, a, ELEMENTWISE, out=b)
+    squares: Tensor = mse_loss(b, a, ELEMENTWISE, out=b)
     return squares.sum(1)
 
 
@@ -144,10 +145,7 @@ def _wide_length(difference: Tensor) -> Tensor:
     length: Tensor = torch.linalg.vector_norm(difference, dim=1, dtype=wide)
     if readable(length) and not math.isfinite(length.sum().item()):
         row = int((~length.isfinite()).nonzero()[0])
-        raise ValueError(
-            f"embeddings (or x or y, where space= says so) must be finite, got NaN or infinity in row {row} "
-            "or in its partner's"
-        )
+        raise ValueError(f"{NOT_FINITE} {row} or in its partner's")
     return length
 
 

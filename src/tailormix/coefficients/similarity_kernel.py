@@ -62,7 +62,7 @@ class SimilarityKernel:
             raise ValueError(
                 "sampling='direct' draws from one Beta a pair: it takes no other kind or target values"
             )
-        _ = self._line  # worked out here, since the compiler could not do it
+        _ = self._lines  # worked out here, since the compiler could not do it
 
     @property
     def needs_embeddings(self) -> bool | None:
@@ -74,11 +74,20 @@ class SimilarityKernel:
         """Whether inputs and targets are warped apart."""
         return self.tau_max_targets is not None or self.tau_std_targets is not None
 
+    @property
+    def _kernels(self) -> list[tuple[float, float]]:
+        """(τ_max, τ_std) of the inputs, and of the targets where they differ."""
+        if not self.disentangled:
+            return [(self.tau_max, self.tau_std)]
+        tau_max = self.tau_max if self.tau_max_targets is None else self.tau_max_targets
+        tau_std = self.tau_std if self.tau_std_targets is None else self.tau_std_targets
+        return [(self.tau_max, self.tau_std), (tau_max, tau_std)]
+
     @functools.cached_property
-    def _line(self) -> tuple[float, float] | None:
-        """How steepness depends on distance, where one table serves inputs and targets: the usual case."""
-        usual = self.sampling == "warp" and self.kind == "inverse_beta" and not self.disentangled
-        return kernel_line(self.tau_max, self.tau_std) if usual else None
+    def _lines(self) -> tuple[tuple[float, float], ...]:
+        """How steepness depends on distance, for each of them; nothing where the table does not serve."""
+        tabled = self.sampling == "warp" and self.kind == "inverse_beta"
+        return tuple(kernel_line(*kernel) for kernel in self._kernels) if tabled else ()
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         distance, unit = self._measure(batch, partner)
@@ -95,21 +104,15 @@ class SimilarityKernel:
         return distance_and_unit(points, others, squared=self.squared, group=batch.group)
 
     def _plan(self, partner: Tensor, distance: Tensor, unit: float, draws: Draws) -> Plan:
-        if self._line is not None:
+        if self._lines:
             u = draws.uniform(distance.shape[0])
-            return Plan(partner, beta_draw(u, kernel_steepness(distance, unit, *self._line)))
+            return Plan(
+                partner, *[beta_draw(u, kernel_steepness(distance, unit, *line)) for line in self._lines]
+            )
+        taus = [trusted_kernel(distance / unit, *kernel) for kernel in self._kernels]
         if self.sampling == "direct":
-            return Plan(partner, draws.beta(trusted_kernel(distance / unit, self.tau_max, self.tau_std)))
+            return Plan(partner, draws.beta(taus[0]))
         u = draws.uniform(distance.shape[0])
-        lam = self._lam(u, distance, unit, self.tau_max, self.tau_std)
-        if not self.disentangled:
-            return Plan(partner, lam)
-        tau_max = self.tau_max if self.tau_max_targets is None else self.tau_max_targets
-        tau_std = self.tau_std if self.tau_std_targets is None else self.tau_std_targets
-        return Plan(partner, lam, self._lam(u, distance, unit, tau_max, tau_std))
-
-    def _lam(self, u: Tensor, distance: Tensor, unit: float, tau_max: float, tau_std: float) -> Tensor:
-        if self.sampling == "warp" and self.kind == "inverse_beta":
-            return beta_draw(u, kernel_steepness(distance, unit, *kernel_line(tau_max, tau_std)))
-        tau = trusted_kernel(distance / unit, tau_max, tau_std)
-        return WARPS[self.kind](u, tau) if self.sampling == "warp" else exact_warp(u, tau, self.kind)
+        if self.sampling == "exact":
+            return Plan(partner, *[exact_warp(u, tau, self.kind) for tau in taus])
+        return Plan(partner, *[WARPS[self.kind](u, tau) for tau in taus])

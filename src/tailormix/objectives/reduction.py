@@ -8,16 +8,13 @@ import torch
 from torch.nn import functional
 
 from tailormix.plan import check_range
+from tailormix.similarity import MEAN, mse_loss
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tailormix.batch import Batch
     from tailormix.words import Criterion
-
-
-_squared_error: Any = torch._C._nn.mse_loss
-MEAN = 1  # as torch numbers reductions
 
 
 def num_classes_of(predictions: Any, batch: Batch) -> int | None:
@@ -54,7 +51,7 @@ def mean_loss(
     if weight is None and criterion is squared_error:  # all at once, and backwards too
         _check_shapes(predictions, targets)
         targets = targets if targets.dtype == predictions.dtype else targets.to(predictions.dtype)
-        loss: Tensor = _squared_error(predictions, targets, MEAN)  # of one shape: nothing to broadcast
+        loss: Tensor = mse_loss(predictions, targets, MEAN)
         return loss
     return reduce(criterion(predictions, targets), predictions.shape[0], weight)
 

@@ -41,8 +41,8 @@ def mixed_together(
 
 
 def _memory(batch: Batch, batches: int) -> Tensor | None:
-    """Room for so many batches; none where torch cannot write into it."""
+    """Room for so many batches; none where torch cannot write into it, or partners bring their own."""
     x = batch.x
-    if is_compiling() or x.requires_grad or not x.is_contiguous():
+    if is_compiling() or x.requires_grad or not x.is_contiguous() or batch.pool is not None:
         return None
     return x.new_empty((batches * len(batch), *x.shape[1:]))

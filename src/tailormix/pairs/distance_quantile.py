@@ -12,7 +12,7 @@ import torch
 from tailormix import checks
 from tailormix.batch import SPACES, Batch, Space
 from tailormix.kept import kept, readable
-from tailormix.similarity import ordered_pairs, rows_of
+from tailormix.similarity import NOT_FINITE, ordered_pairs, rows_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,10 +74,7 @@ def _reject(points: Tensor) -> None:
     """Name a point that is at fault; distances that are merely large may pass."""
     rows = (~rows_of(points).isfinite()).any(1).nonzero()
     if len(rows):
-        raise ValueError(
-            "embeddings (or x or y, where space= says so) must be finite, got NaN or infinity in row "
-            f"{int(rows[0])}"
-        )
+        raise ValueError(f"{NOT_FINITE} {int(rows[0])}")
 
 
 def order_statistic(pairs: Tensor, n: int, q: float) -> Tensor | float:

@@ -52,13 +52,16 @@ class Scripted:
     """Draws whose uniforms are written down in advance, one list a call."""
 
     device = torch.device("cpu")
-    below, permutation = Draws.below, Draws.permutation
+    permutation = Draws.permutation
 
     def __init__(self, *values: list[float]) -> None:
         self.values = list(values)
 
     def uniform(self, *shape: int) -> Tensor:
         return torch.tensor(self.values.pop(0)).view(shape)
+
+    def below(self, n: int, count: int) -> Tensor:
+        return (self.uniform(count) * n).long()
 
 
 class Given:

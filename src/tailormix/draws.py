@@ -44,7 +44,9 @@ class Draws:
 
     def below(self, n: int, count: int) -> Tensor:
         """``count`` indices, uniform in {0, ..., n-1}, with replacement."""
-        return (self.uniform(count).double() * n).long().clamp_(max=n - 1)
+        if self.generator is None:
+            return torch.randint(n, (count,), device=self.device)
+        return torch.randint(n, (count,), generator=self.generator, device="cpu").to(self.device)
 
     def choice(self, n: int) -> int:
         """One index below n, on the host: drawn there, so that no device has to be waited for."""

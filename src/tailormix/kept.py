@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch.compiler import is_compiling, is_dynamo_compiling
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch import Tensor
+
+Made = TypeVar("Made")  # a tensor, or several
 
 PRECISE = (torch.float32, torch.float64)
 
@@ -41,7 +43,7 @@ def kept(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return functools.update_wrapper(_marked(call, make.__name__), make)
 
 
-def kept_outside(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def kept_outside(make: Callable[..., Made]) -> Callable[..., Made]:
     """Likewise, for what is made in no time: compiled graphs make it anew, and fuse that with the rest.
 
     >>> kept_outside(lambda n: torch.arange(n))(3)
@@ -49,13 +51,13 @@ def kept_outside(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """
     remembered = _remembering(make)
 
-    def call(*arguments: object) -> Tensor:
+    def call(*arguments: object) -> Made:
         return make(*arguments) if is_dynamo_compiling() else remembered(*arguments)
 
     return functools.update_wrapper(call, make)
 
 
-def _remembering(make: Callable[..., Tensor]) -> functools._lru_cache_wrapper[Tensor]:
+def _remembering(make: Callable[..., Made]) -> functools._lru_cache_wrapper[Made]:
     # Made outside inference mode, what is kept serves calls in it and out of it.
     return functools.lru_cache(maxsize=64)(torch.inference_mode(False)(make))
 

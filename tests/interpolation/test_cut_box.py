@@ -36,7 +36,7 @@ def test_box_by_hand() -> None:
     9, of which 5, 6, 7 exist. The box has 2 · 3 of 48 pixels: λ becomes 1 - 6/48 = 0.875.
     """
     x = black_and_white(2, 1, 6, 8)
-    mixed = CutBox()(batch(x, [0, 1]), plan([1, 0], 0.75), Scripted([0.5, 0.9]))
+    mixed = CutBox()(batch(x, [0, 1]), plan([1, 0], 0.75), Scripted([0.5], [0.9]))
     expected = torch.zeros(6, 8, dtype=torch.bool)
     expected[2:4, 5:8] = True
     assert pasted(mixed.x, x)[0, 0].equal(expected)
@@ -60,7 +60,7 @@ def test_box_by_hand() -> None:
 def test_columns_by_hand(width: int, lam: float, centre: int, columns: tuple[int, int]) -> None:
     x = black_and_white(2, 1, width, width)
     u = (centre + 0.5) / width
-    mixed = CutBox()(batch(x, [0, 1]), plan([1, 0], lam), Scripted([u, u]))
+    mixed = CutBox()(batch(x, [0, 1]), plan([1, 0], lam), Scripted([u], [u]))
     found = pasted(mixed.x, x)[0, 0].any(0).nonzero().flatten().tolist()
     assert found == list(range(*columns))
 
@@ -142,7 +142,7 @@ def test_coefficients_in_half_precision_or_with_a_gradient() -> None:
     plans = [
         Plan(torch.tensor([1, 0]), given) for given in (lam, lam.bfloat16(), lam.clone().requires_grad_())
     ]
-    draws = [Scripted([0.5, 0.9, 0.1, 0.7]) for _ in plans]
+    draws = [Scripted([0.5, 0.9], [0.1, 0.7]) for _ in plans]
     words = [
         CutBox("sample")(batch(x, [0, 1]), given, drawn) for given, drawn in zip(plans, draws, strict=True)
     ]

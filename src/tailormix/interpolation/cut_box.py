@@ -10,15 +10,13 @@ import torch
 from tailormix import checks
 from tailormix.batch import Batch, Mixed
 from tailormix.draws import GRAINS
-from tailormix.kept import PRECISE, constant, kept_outside, one, scalar
+from tailormix.kept import PRECISE, kept_outside, scalar
 from tailormix.plan import Plan
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tailormix.draws import Draws
-
-minus_half = constant("minus_half", -0.5)
 
 
 @dataclass(frozen=True)
@@ -55,11 +53,12 @@ class CutBox:
             lam = lam.detach().float()
         if self.probability < 1:
             lam = torch.where(draws.uniform(lam.shape[0]) < self.probability, lam, 1.0)
-        beside = _beside(lam, height, width, draws)
-        share = _share(beside, height, width)
+        limit = lam.view(-1, 1)
+        rows, columns = _beside(height, limit, draws), _beside(width, limit, draws)
+        outside = torch.maximum(rows.view(-1, 1, height, 1), columns.view(-1, 1, 1, width))
+        share = outside.sum((1, 2, 3)).div_(scalar(float(height * width), outside))
         if self.per == "batch":
             share = share.expand(batch.x.shape[0])
-        outside = _outside(beside, height, width)
         if batch.x.dim() != 4:
             outside = outside.view(-1, *(1,) * (batch.x.dim() - 3), height, width)
         if outside.dtype != batch.x.dtype:
@@ -69,49 +68,22 @@ class CutBox:
         return Mixed(x, Plan(plan.partner, share, None, plan.tau, plan.distance), batch)
 
 
-def _beside(lam: Tensor, height: int, width: int, draws: Draws) -> Tensor:
-    """0.0 for the rows (first) and columns (second) that a box crosses and 1.0 for others, (2, m, pixels).
+def _beside(length: int, lam: Tensor, draws: Draws) -> Tensor:
+    """1.0 for rows, or columns, beside each box and 0.0 for those that cross it, (m, length); λ is (m, 1).
 
     The box needs no clipping: where it leaves the image there are no pixels.
     """
-    root = torch.rsub(lam.view(-1, 1), one()).sqrt_()
-    if height == width:
-        length: Tensor | float = scalar(float(width), lam)
-        reach = torch.add(minus_half(), root, alpha=width / 2)
-    else:
-        length = _lengths(height, width, lam.device)
-        reach = torch.add(minus_half(), root * length, alpha=0.5)
-    centre = draws.uniform(2, lam.shape[0], 1).mul_(length).floor_()  # u ≤ 1 - 2⁻²⁴
-    away = (_middles(height, width, lam.device) - centre).abs_()
-    # The k-th pixel from the centre, at k + ½, is beside the box if k ≥ ⌊⌊W√(1-λ)⌋/2⌋: if k + 1 > W√(1-λ)/2.
-    return away.gt_(reach)
-
-
-def _share(beside: Tensor, height: int, width: int) -> Tensor:
-    """The share of pixels outside each box, (m,): beside it by row, or else by column."""
-    if height == width:
-        by_row, by_column = beside.sum(2).div_(scalar(float(width), beside)).unbind()
-    else:
-        by_row, by_column = beside[0, :, :height].mean(1), beside[1, :, :width].mean(1)
-    # On other devices an operation of three tensors may want all of them there.
-    return torch.lerp(by_row, one() if by_row.is_cpu else torch.ones_like(by_row), by_column)
-
-
-def _outside(beside: Tensor, height: int, width: int) -> Tensor:
-    """1.0 for the pixels outside each box and 0.0 for those inside, (m, 1, H, W)."""
-    m, pixels = beside.shape[1:]
-    rows = beside.as_strided((m, 1, height, 1), (pixels, 0, 1, 0))
-    return torch.maximum(rows, beside.as_strided((m, 1, 1, width), (pixels, 0, 0, 1), m * pixels))
+    centre = draws.below(length, lam.shape[0])
+    return _least(length, lam.device).index_select(0, centre).lt_(lam)
 
 
 @kept_outside
-def _lengths(height: int, width: int, device: torch.device) -> Tensor:
-    return torch.tensor([[[height]], [[width]]], dtype=torch.float32, device=device)
+def _least(length: int, device: torch.device) -> Tensor:
+    """The λ above which a box around a pixel (first axis) leaves out another (second), (length, length).
 
-
-@kept_outside
-def _middles(height: int, width: int, device: torch.device) -> Tensor:
-    """Middles of rows and of columns, (2, 1, pixels); the shorter ones filled up with what no box reaches."""
-    middle = torch.arange(max(height, width), dtype=torch.float32, device=device) + 0.5
-    both = [torch.where(middle < length, middle, torch.inf) for length in (height, width)]
-    return torch.stack(both)[:, None]
+    The box reaches ⌊⌊L√(1-λ)⌋/2⌋ pixels to both sides. With k pixels between, it ends before the next one if
+    k + 1 > L√(1-λ)/2.
+    """
+    pixel = torch.arange(length, dtype=torch.float32, device=device)
+    between = (pixel + 0.5 - pixel[:, None]).abs() - 0.5
+    return (length**2 - (2 * between + 2).square()) / length**2  # rounded once

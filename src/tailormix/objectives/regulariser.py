@@ -35,7 +35,7 @@ class Regulariser:
     batch_form: ClassVar[bool] = False
 
     def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
-        if mix.needs_embeddings(batch) and callable(batch.embeddings) and not self.extra_pass:
+        if callable(batch.embeddings) and not self.extra_pass and mix.needs_embeddings(batch):
             with catch_input(model, mix.embedding_layer, rows=len(batch)) as embeddings:
                 clean = as_tensor(model(batch.x))
             mixed = mix(replace(batch, embeddings=embeddings()))

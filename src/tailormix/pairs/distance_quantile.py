@@ -11,7 +11,7 @@ import torch
 
 from tailormix import checks
 from tailormix.batch import SPACES, Batch, Space
-from tailormix.kept import kept, readable
+from tailormix.kept import kept, kept_outside, readable
 from tailormix.similarity import NOT_FINITE, ordered_pairs, rows_of
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ class DistanceQuantile:
             _reject(batch.features(self.space))
         threshold = order_statistic(pairs, n, self.q)
         admissible = pairs <= threshold if self.side == "lower" else pairs > threshold
-        admissible = admissible.index_select(0, _square(n, draws.device))
-        admissible[:: n + 1].fill_(True)  # the diagonal
+        admissible = torch.cat((admissible, _itself(draws.device))).index_select(0, _square(n, draws.device))
         # One of the admissible by its number among them: one uniform a row, where argmax would take n.
         whole = torch.int16 if n < 2**15 else torch.int32
         number = admissible.view(n, n).cumsum(1, dtype=whole)
@@ -77,7 +76,7 @@ def _reject(points: Tensor) -> None:
         raise ValueError(f"{NOT_FINITE} {int(rows[0])}")
 
 
-def order_statistic(pairs: Tensor, n: int, q: float) -> Tensor | float:
+def order_statistic(pairs: Tensor, n: int, q: float) -> Tensor:
     """The largest of all n² distances that is at most their q-quantile; any numbers in their order will do.
 
     No distance lies strictly between it and the interpolated quantile, so that it divides them alike. Sorted,
@@ -85,21 +84,26 @@ def order_statistic(pairs: Tensor, n: int, q: float) -> Tensor | float:
     sort them all, and refuses more than 16 million.)
 
     >>> order_statistic(torch.tensor([2.0]), 2, 0.5)
-    0.0
+    tensor(0.)
     """
     position = int(q * (n * n - 1))
     if position < n:
-        return 0.0
+        return pairs.new_zeros(())
     rank = (position - n) // 2
     if readable(pairs):  # kthvalue keeps track of indices, and takes three times as long
-        return float(np.partition(pairs.numpy(), rank)[rank])
+        return torch.from_numpy(np.partition(pairs.numpy(), rank)[rank : rank + 1])
     return pairs.kthvalue(rank + 1).values
+
+
+@kept_outside
+def _itself(device: torch.device) -> Tensor:
+    return torch.ones(1, dtype=torch.bool, device=device)
 
 
 @kept
 def _square(n: int, device: torch.device) -> Tensor:
-    """Where each entry of an n × n matrix lies among the pairs i < j; for the diagonal, anywhere."""
+    """Where each entry of an n × n matrix lies among the pairs i < j; for the diagonal, behind them."""
     rows, columns = torch.triu_indices(n, n, 1, device=device).unbind()
-    place = torch.zeros(n, n, dtype=torch.int64, device=device)
+    place = torch.full((n, n), len(rows), device=device)
     place[rows, columns] = place[columns, rows] = torch.arange(len(rows), device=device)
     return place.view(-1)

@@ -9,6 +9,8 @@ import argparse
 import importlib
 import json
 import platform
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +20,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from benchmarks.record import fastest
+
 if TYPE_CHECKING:
     from benchmarks.record import Record
 
 # Files of this folder, each with run(quick) -> records. Training is apart: python -m benchmarks.training
-# The metrics come first: they meet the allocator as users have it, the others hold on to freed memory.
+# In one process, metrics come first: they meet the allocator as users have it, others hold on to memory.
 MODULES = ("metrics", "warping", "batch_form", "label_density", "method_costs")
 
 
@@ -33,6 +37,9 @@ def main(arguments: list[str] | None = None) -> None:
         "--out", type=Path, default=Path("benchmarks/results"), help="folder for results.json"
     )
     parser.add_argument("--quick", action="store_true", help="a few turns only, to see that everything runs")
+    parser.add_argument(
+        "--processes", type=int, default=3, help="how many processes run each benchmark, one after the other"
+    )
     parser.add_argument("--only", choices=MODULES, action="append", help="run this one (may be repeated)")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
@@ -42,15 +49,29 @@ def main(arguments: list[str] | None = None) -> None:
         "processor": platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
         "quick": options.quick,
+        "processes": options.processes,
     }
     records: list[Record] = []
     console = Console()
     for name in options.only or MODULES:
-        rows = importlib.import_module(f"benchmarks.{name}").run(options.quick)
+        if options.processes > 1 and not options.quick:
+            rows = fastest([_elsewhere(name) for _ in range(options.processes)])
+        else:
+            rows = importlib.import_module(f"benchmarks.{name}").run(options.quick)
         console.print(table(rows))
         records += rows
     path = save({"settings": settings, "records": records}, options.out)
     console.print(f"[dim]{path}: {len(records)} records, one thread, fastest turn of each contender[/dim]")
+
+
+def _elsewhere(name: str) -> list[Record]:
+    """The records of one benchmark, from a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "benchmarks", "--processes", "1", "--only", name, "--out", folder]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        results = json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
+    records: list[Record] = results["records"]
+    return records
 
 
 def table(rows: list[Record]) -> Table:

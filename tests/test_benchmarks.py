@@ -6,8 +6,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
+from benchmarks.record import fastest, record
 
 from helpers import ROOT
+from tailormix.benching.timing import Timing
 
 LIGHT = ("warping", "label_density", "method_costs")
 
@@ -26,6 +29,20 @@ def test_a_quick_pass_writes_its_records(tmp_path: Path) -> None:
     }
     assert all(row["best_us"] > 0 and row["share"] > 0 for row in results["records"])
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
+
+
+def test_several_processes_are_judged_by_the_fastest_turns() -> None:
+    """5 µs against 2 in one process and 4 against 4 in the other: 4 against 2."""
+    runs = []
+    for mine, peer in ((5e-6, 2e-6), (4e-6, 4e-6)):
+        timings = {"mine": Timing(mine, mine), "peer": Timing(peer, peer)}
+        runs.append([record("it", "1", "mine", timings, against="peer", at_most=2.2)])
+    assert [rows[0]["met"] for rows in runs] == [False, True]
+    (row,) = fastest(runs)
+    assert row["share"] == pytest.approx(2)
+    assert row["speed_up"] == pytest.approx(0.5)
+    assert row["median_us"] == pytest.approx(4.5)
+    assert row["met"] is True
 
 
 def test_the_published_way_learns_a_made_airfoil(tmp_path: Path) -> None:

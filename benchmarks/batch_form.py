@@ -47,7 +47,7 @@ def _eager(shape: tuple[int, ...], target: float, seconds: float) -> list[Record
 
 def _compiled(shape: tuple[int, ...], seconds: float) -> list[Record]:
     torch.compiler.reset()
-    sk, mixup = _methods(shape, lambda method: torch.compile(method.__call__, fullgraph=True))
+    sk, mixup = _methods(shape, lambda method: method.compiled())
     contenders = {COMPILED: sk, "Mixup, compiled": mixup, LERP: _limits(shape)[LERP]}
     timings = race(contenders, seconds=seconds, calls=1)
     size = "×".join(map(str, shape))

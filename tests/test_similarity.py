@@ -261,9 +261,10 @@ def test_an_average_distance_has_the_steepness_of_tau_max(tau_max: float, tau_st
 
 def test_unit_is_the_mean_where_values_can_be_read() -> None:
     z, others = torch.tensor([[0.0], [1.0], [3.0]]), torch.tensor([[1.0], [3.0], [0.0]])
-    distance, unit = distance_and_unit(z, others.clone)
+    distance, unit = distance_and_unit(z, others.clone, True, None, False)
     assert (distance.tolist(), unit) == ([1.0, 4.0, 9.0], pytest.approx(14 / 3))
-    distance, unit = distance_and_unit(z * 1e-30, (others * 1e-30).clone)  # squares vanish in float32
+    # squares that vanish in float32
+    distance, unit = distance_and_unit(z * 1e-30, (others * 1e-30).clone, True, None, False)
     assert (distance.tolist(), unit) == (pytest.approx([3 / 14, 12 / 14, 27 / 14]), 1.0)
 
 

@@ -99,18 +99,18 @@ class Batch:
     def features(self, space: Space | None = None) -> Tensor:
         """The points (n, ...) between which distances are measured."""
         space = self.space(space)
-        if callable(space):
-            return _measured(space, self.x)
         if space == "input":
             return self.x
         if space == "label":
             return self._label_points(self.y)
+        if callable(space):
+            return _measured(space, self.x)
         if self.embeddings is None:
             raise ValueError(
                 "embeddings are needed by space='embedding' (the default for classification): pass "
                 "embeddings=, use .loss(model, x, y), or measure distances in space='input'"
             )
-        return self.embeddings() if callable(self.embeddings) else self.embeddings
+        return self.embeddings if isinstance(self.embeddings, torch.Tensor) else self.embeddings()
 
     def pair_features(self, partner: Tensor, space: Space | None = None) -> tuple[Tensor, Partners]:
         """The points (n, ...) of the samples, and a function that gives a copy of their partners'."""
@@ -223,8 +223,12 @@ def check_batch(batch: Batch) -> None:
             _reject_classes(y)
     elif batch.num_classes is not None and y.shape != (n, batch.num_classes):
         raise ValueError(f"soft targets must have shape ({n}, {batch.num_classes}), got {tuple(y.shape)}")
-    if batch.embeddings is not None and not callable(batch.embeddings):
-        _check_rows("embeddings", batch.embeddings, n)
+    embeddings = batch.embeddings
+    if isinstance(embeddings, torch.Tensor):
+        if not embeddings.dim() or embeddings.shape[0] != n:
+            _reject_rows("embeddings", embeddings, n)
+    elif embeddings is not None and not callable(embeddings):
+        _reject_rows("embeddings", embeddings, n)
     if batch.ids is not None or batch.weight is not None:
         _check_columns(batch, n)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from torch import nn
 
@@ -105,16 +105,25 @@ class Method:
     ) -> tuple[Tensor, Tensor]:
         """The batch form: mixed inputs, and mixed targets that ``cross_entropy`` takes as they are."""
         if not self.batch_form:
-            word = self.objective if not self.objective.batch_form else self.interpolation
-            raise TypeError(
-                f"this method has no batch form, since {type(word).__name__} needs the model: "
-                "use .loss(model, x, y, criterion)"
-            )
+            self._reject_batch_form()
         batch = self._batch(x, y, embeddings, group)
         if self.num_classes is None and not y.is_floating_point():
             raise ValueError("num_classes is needed to turn class indices into soft targets, got None")
         mixed = self._mix(batch, Draws(x.device, generator), plan)
         return mixed.x, mixed.targets()
+
+    def compiled(self, **options: Any) -> Callable[..., tuple[Tensor, Tensor]]:
+        """The batch form as one graph of ``torch.compile``, which takes the options.
+
+        It is called like the method, but without ``generator``. On small batches it is faster than
+        ``torch.compile(method)``: it takes the library, and whatever functions the method was given, as they
+        are at the first call, while torch looks in every call whether they have changed.
+        """
+        if not self.batch_form:
+            self._reject_batch_form()
+        from tailormix.compiling import compiled
+
+        return compiled(self, **options)
 
     def loss(
         self,
@@ -153,6 +162,13 @@ class Method:
         criterion = default_criterion(batch) if criterion is None else criterion
         check_history(criterion, self.objective, batch)
         return self.objective(model, batch, _Mix(self, Draws(x.device, generator), plan), criterion)
+
+    def _reject_batch_form(self) -> NoReturn:
+        word = self.objective if not self.objective.batch_form else self.interpolation
+        raise TypeError(
+            f"this method has no batch form, since {type(word).__name__} needs the model: "
+            "use .loss(model, x, y, criterion)"
+        )
 
     def _batch(
         self,

@@ -57,8 +57,7 @@ def pair_distance(
     if partner.shape != z.shape[:1]:
         raise ValueError(f"partner must have shape {tuple(z.shape[:1])}, got {tuple(partner.shape)}")
     others = functools.partial(take, z if partners is None else partners, partner)
-    dtype = torch.float64 if z.dtype == torch.float64 else torch.float32
-    return relative_distance(z, others, squared=squared, group=group, dtype=dtype)
+    return relative_distance(z, others, squared=squared, group=group, double=z.dtype == torch.float64)
 
 
 def relative_distance(
@@ -67,30 +66,27 @@ def relative_distance(
     *,
     squared: bool = True,
     group: ProcessGroup | None = None,
-    dtype: torch.dtype = torch.float32,
+    double: bool = False,
 ) -> Tensor:
     """‖a_i - b_i‖², or without the square, as multiples of the mean over the batch (and ranks of ``group``).
 
     Where the mean is 0 the result is 1. ``others`` gives b, a tensor of its own each time that it is called.
+    The result is in float32, unless ``double`` precision is wanted.
     """
-    distance, unit = distance_and_unit(a, others, squared=squared, group=group, dtype=dtype)
+    distance, unit = distance_and_unit(a, others, squared, group, double)
     return distance if unit == 1 else distance.div_(scalar(unit, distance))
 
 
 def distance_and_unit(
-    a: Tensor,
-    others: Callable[[], Tensor],
-    *,
-    squared: bool = True,
-    group: ProcessGroup | None = None,
-    dtype: torch.dtype = torch.float32,
+    a: Tensor, others: Callable[[], Tensor], squared: bool, group: ProcessGroup | None, double: bool
 ) -> tuple[Tensor, float]:
     """:func:`relative_distance` before it is divided by the unit: the mean, where that is free to read.
 
-    Small batches pay for operations, and who goes on computing can divide on the way.
+    Small batches pay for operations, and who goes on computing can divide on the way. (Compiled ones pay for
+    every name that is looked up on the way, since the compiler guards them all in every call.)
     """
     if a.is_cpu and not is_compiling():
-        if group is None and (a.dtype == torch.float64) == (dtype == torch.float64):
+        if group is None and (a.dtype == torch.float64) == double:
             # Few operations, exact enough for all but extreme points.
             distance = _narrow_squares(a, others())
             if not squared:
@@ -99,19 +95,14 @@ def distance_and_unit(
             if TINY < unit < HUGE:
                 return distance, unit
         length = _wide_length(rows_of(others()) - rows_of(a))
+        distance = length.square() if squared else length
     else:
         # Where nobody can look, points are taken to be of reasonable size: float64 is slow on many devices.
-        # (Methods of tensors, not functions of torch: the compiler guards the latter in every call.)
         squares = (rows_of(others()) - rows_of(a)).square().sum(1)
-        return _in_means(squares if squared else squares.sqrt(), group, dtype), 1.0
-    return _in_means(length.square() if squared else length, group, dtype), 1.0
-
-
-def _in_means(distance: Tensor, group: ProcessGroup | None, dtype: torch.dtype) -> Tensor:
-    """Distances as multiples of their mean, 1 where that is 0 or out of reach."""
+        distance = squares if squared else squares.sqrt()
     mean = distance.mean() if group is None else _mean_over(distance, group)
     ratio = (distance / mean).where((mean > 0) & mean.isfinite(), 1.0)
-    return ratio if ratio.dtype == dtype else ratio.to(dtype)
+    return ratio.double() if double else ratio.float(), 1.0
 
 
 def euclidean(a: Tensor, others: Callable[[], Tensor]) -> Tensor:
@@ -190,11 +181,12 @@ def kernel_line(tau_max: float, tau_std: float) -> tuple[float, float]:
 
 def kernel_steepness(distance: Tensor, unit: float, slope: float, middle: float) -> Tensor:
     """The steepness of ω_τ at ``distance`` / ``unit`` on a :func:`kernel_line`, without a detour over τ."""
+    if unit == 1:
+        return (distance - 1.0).mul_(slope).add_(middle)
     if slope > SHARP:  # where one sum would lose the middle, on which equal distances depend
         return (distance / unit).sub_(1.0).mul_(slope).add_(middle)
     # With a unit of its own, the distance lies where a kept number is the cheapest.
-    shift = middle - slope if unit == 1 else number(middle - slope, distance.dtype)
-    return torch.rsub(distance, shift, alpha=-slope / unit)
+    return torch.rsub(distance, number(middle - slope, distance.dtype), alpha=-slope / unit)
 
 
 def _representable(tau_max: float) -> float:

@@ -214,9 +214,9 @@ def _fused(column: Tensor, row: Tensor) -> Tensor:
     left, top = x.to(torch.int32).clamp(0, columns - 1), y.to(torch.int32).clamp(0, rows - 1)
     flat, corner, share = slopes.view(-1), top * (columns + 1) + left, x - left
     upper, lower = (
-        torch.lerp(flat[start], flat[start + 1], share) for start in (corner, corner + columns + 1)
+        flat[start] + share * (flat[start + 1] - flat[start]) for start in (corner, corner + columns + 1)
     )
-    return torch.lerp(upper, lower, y - top)
+    return upper + (y - top) * (lower - upper)
 
 
 @kept  # numpy enters no graph

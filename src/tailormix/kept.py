@@ -13,17 +13,18 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+is_batched: Callable[[Tensor], bool] = torch._C._functorch.is_batchedtensor
 Made = TypeVar("Made")  # a tensor, or several
 
 PRECISE = (torch.float32, torch.float64)
 
 
 def readable(tensor: Tensor) -> bool:
-    """Whether looking at values is free: on the CPU and outside compilation.
+    """Whether looking at values is free: on the CPU, outside compilation and outside ``torch.func.vmap``.
 
     Elsewhere a look would synchronise the device or break the graph, so values are trusted there.
     """
-    return tensor.is_cpu and not is_compiling()
+    return tensor.is_cpu and not is_compiling() and not is_batched(tensor)
 
 
 def kept(make: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.compiler import is_compiling
 
 from tailormix import checks
 from tailormix.kept import PRECISE, kept, number, readable, scalar
@@ -85,7 +84,7 @@ def distance_and_unit(
     Small batches pay for operations, and who goes on computing can divide on the way. (Compiled ones pay for
     every name that is looked up on the way, since the compiler guards them all in every call.)
     """
-    if a.is_cpu and not is_compiling():
+    if readable(a):
         if group is None and (a.dtype == torch.float64) == double:
             # Few operations, exact enough for all but extreme points.
             distance = _narrow_squares(a, others())

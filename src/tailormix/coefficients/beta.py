@@ -32,6 +32,7 @@ class Beta:
     alpha: float = 1.0
     per: str = "batch"
     needs_embeddings: ClassVar[bool] = False
+    vectorised: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checks.non_negative("alpha", self.alpha)

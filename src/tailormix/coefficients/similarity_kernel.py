@@ -70,6 +70,11 @@ class SimilarityKernel:
         return None if self.space is None else self.space == "embedding"
 
     @property
+    def vectorised(self) -> bool:
+        """Whether plans of many batches may be drawn at once."""
+        return bool(self._lines) and not callable(self.space)
+
+    @property
     def disentangled(self) -> bool:
         """Whether inputs and targets are warped apart."""
         return self.tau_max_targets is not None or self.tau_std_targets is not None

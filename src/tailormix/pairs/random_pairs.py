@@ -28,6 +28,7 @@ class RandomPairs:
 
     source: str = "batch"
     needs_embeddings: ClassVar[bool] = False
+    vectorised: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checks.known("source", self.source, SOURCES)

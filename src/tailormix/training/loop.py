@@ -11,6 +11,7 @@ import torch
 from tailormix.method import Step
 
 from . import checkpoint, folder, packing, validating
+from .ahead import epoch_plans
 from .optimisers import build_optimiser
 from .sampling import Sampler
 from .saving import Run, checkpoint_size, mean_over_ranks, resume, save
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from lightning_fabric import Fabric
     from torch import Tensor
+
+    from tailormix.plan import Plan
 
     from .parts import Parts
     from .reporting import Reporter
@@ -91,9 +94,10 @@ def train_epoch(run: Run, asked: threading.Event) -> None:
     total: Any = state.loss if on_cpu else torch.tensor(state.loss, dtype=precise, device=device)
     look_every = 1 if on_cpu else LOOK_EVERY
     started = time.monotonic() - state.seconds
+    mixes = epoch_plans(run, state.epoch)[state.step :]
     run.step.train()
-    for (x, y), (rows, _) in zip(batches, plan, strict=True):
-        loss = train_step(run, x, y, rows)
+    for (x, y), (rows, _), mix in zip(batches, plan, mixes, strict=True):
+        loss = train_step(run, x, y, rows, mix)
         total = total + (loss.item() if on_cpu else loss)
         state.step += 1
         if state.step % look_every == 0 or state.step == run.sampler.steps:
@@ -101,12 +105,13 @@ def train_epoch(run: Run, asked: threading.Event) -> None:
             look(run, asked)
 
 
-def train_step(run: Run, x: Tensor, y: Tensor, rows: Tensor) -> Tensor:
-    """One step of the optimiser; the detached loss."""
+def train_step(run: Run, x: Tensor, y: Tensor, rows: Tensor, plan: Plan | None = None) -> Tensor:
+    """One step of the optimiser, mixing by the plan if there is one; the detached loss."""
     state, device = run.state, run.fabric.device
     set_rates(run, state.step)
     reseed(derive(run.settings.seed, Stream.STEP, state.epoch, state.step, run.fabric.global_rank), device)
-    loss: Tensor = run.step(x, y, ids=rows.to(device, non_blocking=True), group=run.group)
+    options: dict[str, Any] = {} if plan is None else {"plan": plan}
+    loss: Tensor = run.step(x, y, ids=rows.to(device, non_blocking=True), group=run.group, **options)
     if device.type == "cpu" and not math.isfinite(loss.item()):
         raise non_finite(run, state.step)  # before the step, so that the weights stay good
     if (weight := run.sampler.weight(state.step)) != 1:

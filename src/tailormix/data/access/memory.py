@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
     from .augment import ImageTransform
     from .record import BatchPlan
+
+
+TOGETHER = 2**18  # numbers that fit into a cache
 
 
 @final
@@ -56,8 +60,22 @@ class MemorySplit:
     def batches(self, plan: BatchPlan, workers: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the batches of the plan; workers would only slow it down."""
         del workers
+        if self.transform is None:
+            yield from self._plain(plan)
+            return
         for indices, seed in plan:
-            yield self.batch(indices, None if self.transform is None else torch.Generator().manual_seed(seed))
+            yield self.batch(indices, torch.Generator().manual_seed(seed))
+
+    def _plain(self, plan: BatchPlan) -> Iterator[tuple[Tensor, Tensor]]:
+        """Likewise for rows as they are: many small batches are taken at once, and cut apart."""
+        plan = list(plan)
+        numbers = max((len(indices) for indices, _ in plan), default=0) * math.prod(self.input_shape)
+        together = max(TOGETHER // max(numbers, 1), 1)
+        for first in range(0, len(plan), together):
+            rows = [indices for indices, _ in plan[first : first + together]]
+            sizes = [len(indices) for indices in rows]
+            x, y = self.batch(torch.cat(rows))
+            yield from zip(torch.split(x, sizes), torch.split(y, sizes), strict=True)
 
     def to(self, device: torch.device | str) -> MemorySplit:
         """Return the split on ``device``."""

@@ -42,6 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--only", choices=MODULES, action="append", help="run this one (may be repeated)")
     options = parser.parse_args(arguments)
+    processes = 1 if options.quick else max(options.processes, 1)
     torch.set_num_threads(1)
     settings = {
         "torch": torch.__version__,
@@ -49,13 +50,13 @@ def main(arguments: list[str] | None = None) -> None:
         "processor": platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
         "quick": options.quick,
-        "processes": options.processes,
+        "processes": processes,
     }
     records: list[Record] = []
     console = Console()
     for name in options.only or MODULES:
-        if options.processes > 1 and not options.quick:
-            rows = fastest([_elsewhere(name) for _ in range(options.processes)])
+        if processes > 1:
+            rows = fastest([_elsewhere(name) for _ in range(processes)])
         else:
             rows = importlib.import_module(f"benchmarks.{name}").run(options.quick)
         console.print(table(rows))

@@ -21,7 +21,20 @@ for _ in range(2):  # the second time from graphs that lie beside one another
 assert [form(x, y, x)[1].shape[1] for form in forms] == [3, 4, 5]
 assert forms[2](x[:4], y[:4], x[:4])[0].shape == (4, 4)
 
+scale = "one"
+
+def embedded():
+    return x if scale == "one" else x + 1
+
+forms[2](x, y, embedded)
+assert methods[0].compiled(mode="default") is not None
+
 torch._dynamo.config.error_on_recompile = True
+scale = "other"
+try:
+    forms[2](x, y, embedded)
+except torch._dynamo.exc.RecompileError:
+    print("noticed")
 tailormix.plan.LARGE += 1  # which torch.compile(method) would notice
 assert forms[0](x, y, plan=plan)[1].shape == (6, 3)
 try:
@@ -38,7 +51,7 @@ except TypeError as error:
 
 
 def test_numbers_graphs_and_guards() -> None:
-    assert run_python(CODE, []).split() == ["noticed", "True"]
+    assert run_python(CODE, []).split() == ["noticed", "noticed", "True"]
 
 
 def test_a_method_without_batch_form_says_so() -> None:

@@ -7,6 +7,7 @@ and so is the library, so that only the arguments have to be looked at.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
     from tailormix.method import Method
     from tailormix.plan import Plan
 
-ARGUMENTS = ("x", "y", "embeddings", "plan", "group")
+OURS = ("method", "type(method", "dict(type(method", "G['__import_tailormix_", "G['__builtins_dict__")
+NUMBERS = itertools.count()
 
 
-def compiled(method: Method, options: dict[str, Any] | None = None, **settings: Any) -> Callable[..., Any]:
+def compiled(
+    method: Method, *, mode: str | None = None, options: dict[str, Any] | None = None, **settings: Any
+) -> Callable[..., Any]:
     """``method(x, y, ...)`` as one compiled graph; see :meth:`tailormix.method.Method.compiled`."""
 
     def batch_form(
@@ -36,12 +40,17 @@ def compiled(method: Method, options: dict[str, Any] | None = None, **settings: 
     ) -> tuple[Tensor, Tensor]:
         return method(x, y, embeddings, plan=plan, group=group)
 
-    # Graphs are kept with the code, and without a look at the method they must not be shared with another's.
-    batch_form.__code__ = batch_form.__code__.replace()
-    options = {"guard_filter_fn": _of_arguments} | (options or {})
+    # Graphs are kept with the code, and what torch learns of shapes with its name. Without a look at the
+    # method, neither may be shared with another's.
+    batch_form.__code__ = batch_form.__code__.replace(co_name=f"batch_form_{next(NUMBERS)}")
+    if mode is not None:  # torch takes a mode or options, but not both
+        from torch._inductor import list_mode_options
+
+        options = list_mode_options(mode) | (options or {})
+    options = {"guard_filter_fn": _not_ours} | (options or {})
     return torch.compile(batch_form, fullgraph=True, options=options, **settings)
 
 
-def _of_arguments(guards: Sequence[Any]) -> list[bool]:
-    """Which guards to keep: those of arguments, and those of torch's state, which have no name."""
-    return [not guard.name or guard.name.split(".")[0].split("[")[0] in ARGUMENTS for guard in guards]
+def _not_ours(guards: Sequence[Any]) -> list[bool]:
+    """Which guards to keep: those of arguments, of torch's state, and of what a user's function reads."""
+    return [not guard.name.startswith(OURS) for guard in guards]

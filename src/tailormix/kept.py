@@ -20,7 +20,7 @@ PRECISE = (torch.float32, torch.float64)
 
 
 def readable(tensor: Tensor) -> bool:
-    """Whether looking at values is free: on the CPU, outside compilation and outside ``torch.func.vmap``.
+    """Whether looking at values is free: on the CPU, outside compilation, and not within ``torch.func.vmap``.
 
     Elsewhere a look would synchronise the device or break the graph, so values are trusted there.
     """

@@ -113,11 +113,11 @@ class Method:
         return mixed.x, mixed.targets()
 
     def compiled(self, **options: Any) -> Callable[..., tuple[Tensor, Tensor]]:
-        """The batch form as one graph of ``torch.compile``, which takes the options.
+        """The batch form as one graph of ``torch.compile``, which takes the options (``mode=`` and the like).
 
         It is called like the method, but without ``generator``. On small batches it is faster than
-        ``torch.compile(method)``: it takes the library, and whatever functions the method was given, as they
-        are at the first call, while torch looks in every call whether they have changed.
+        ``torch.compile(method)``, which looks in every call whether the library or the method's words have
+        changed.
         """
         if not self.batch_form:
             self._reject_batch_form()

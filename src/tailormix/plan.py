@@ -9,7 +9,7 @@ import torch
 from torch.compiler import is_dynamo_compiling
 from torch.nn import functional
 
-from tailormix.kept import kept, readable, scalar
+from tailormix.kept import is_batched, kept, readable, scalar
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -146,6 +146,8 @@ def one_hot(y: Tensor, num_classes: int) -> Tensor:
     try:
         if num_classes <= FEW and not is_dynamo_compiling():  # whose graphs fuse the rest
             return _identity(num_classes, y.device, torch.get_default_dtype()).index_select(0, index)
+        if is_batched(y):  # which scatters one by one
+            return (y[:, None] == torch.arange(num_classes, device=y.device)).to(torch.get_default_dtype())
         rows = torch.zeros(y.shape[0], num_classes, device=y.device)
         return rows.scatter_(1, index.long()[:, None], 1.0)
     except (IndexError, RuntimeError):

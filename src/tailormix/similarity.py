@@ -7,9 +7,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.compiler import is_compiling
 
 from tailormix import checks
-from tailormix.kept import PRECISE, kept, number, readable, scalar
+from tailormix.kept import PRECISE, is_batched, kept_outside, number, readable, scalar
 from tailormix.plan import take
 from tailormix.warping import steepness
 
@@ -84,8 +85,8 @@ def distance_and_unit(
     Small batches pay for operations, and who goes on computing can divide on the way. (Compiled ones pay for
     every name that is looked up on the way, since the compiler guards them all in every call.)
     """
-    if readable(a):
-        if group is None and (a.dtype == torch.float64) == double:
+    if a.is_cpu and not is_compiling():
+        if group is None and (a.dtype == torch.float64) == double and not is_batched(a):
             # Few operations, exact enough for all but extreme points.
             distance = _narrow_squares(a, others())
             if not squared:
@@ -219,7 +220,7 @@ def ordered_pairs(points: Tensor) -> Tensor:
     return all_squared(rows).flatten().index_select(0, _above_diagonal(len(rows), rows.device))
 
 
-@kept
+@kept_outside
 def _above_diagonal(n: int, device: torch.device) -> Tensor:
     """Where the entries above the diagonal of an n × n matrix lie in its memory."""
     rows, columns = torch.triu_indices(n, n, 1, device=device).unbind()

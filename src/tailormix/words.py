@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 class Pairs(Protocol):
-    """(i) Who is mixed with whom?"""
+    """(i) Who is mixed with whom?
+
+    A word of this kind or of the next that is built of operations which ``torch.func.vmap`` knows may say so
+    by an attribute ``vectorised = True``: then plans of many batches can be drawn at once.
+    """
 
     @property
     def needs_embeddings(self) -> bool | None:

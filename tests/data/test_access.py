@@ -114,3 +114,28 @@ def test_scaling_uses_the_named_rows_and_survives_constants() -> None:
     features = torch.tensor([[0.0, 5.0], [2.0, 5.0], [100.0, 9.0]])
     scaled = scale_columns(features, torch.tensor([0, 1]), "standard")
     assert scaled.tolist() == [[-1.0, 0.0], [1.0, 0.0], [99.0, 4.0]]
+
+
+@pytest.mark.parametrize("size", [2, 3, 16, 40])
+def test_small_batches_are_the_same_from_anywhere_in_an_epoch(size: int) -> None:
+    """Also where they begin in memory, on which the rounding of matrix products depends."""
+    rows = MemorySplit(torch.rand(90, 5), torch.rand(90, 1), torch.arange(90))
+    plan = [
+        (indices, 0) for indices in torch.randperm(90, generator=torch.Generator().manual_seed(0)).split(size)
+    ]
+    whole = list(rows.batches(plan))
+    assert len(whole) == len(plan)
+    for first in range(len(plan)):
+        rest = list(rows.batches(iter(plan[first:])))
+        for (x, y), (same_x, same_y), (indices, _) in zip(rest, whole[first:], plan[first:], strict=True):
+            assert torch.equal(x, same_x)
+            assert torch.equal(y, same_y)
+            assert torch.equal(x, rows.inputs[indices])
+            assert {each.data_ptr() % 64 for each in (x, y, same_x, same_y)} == {0}
+
+
+@pytest.mark.parametrize(("size", "pieces"), [(16, 1), (15, 5)])
+def test_batches_are_cut_from_one_piece_where_that_is_safe(size: int, pieces: int) -> None:
+    rows = MemorySplit(torch.rand(64, 5), torch.rand(64, 1), torch.arange(64))
+    found = list(rows.batches([(indices, 0) for indices in torch.arange(64).split(size)]))
+    assert len({x.untyped_storage().data_ptr() for x, _ in found}) == pieces

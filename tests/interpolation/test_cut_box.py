@@ -9,7 +9,7 @@ from scipy import stats
 from nets import Scripted, batch, plan, seeded
 from tailormix import CutMix, SKCutMix
 from tailormix.draws import Draws
-from tailormix.interpolation import CutBox
+from tailormix.interpolation import CutBox, cut_box
 from tailormix.plan import Plan
 
 CPU = torch.device("cpu")
@@ -155,3 +155,12 @@ def test_images_that_carry_a_gradient_keep_it() -> None:
     mixed.sum().backward()
     assert x.grad is not None
     assert x.grad.sum().item() == pytest.approx(4 * 36)
+
+
+def test_large_images_need_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = torch.rand(6, 1, 9, 12), torch.arange(6) % 2
+    kept = SKCutMix(num_classes=2, space="input")(x, y, generator=seeded(3))
+    monkeypatch.setattr(cut_box, "KEPT", 10)  # for the rows alone
+    other = SKCutMix(num_classes=2, space="input")(x, y, generator=seeded(3))
+    assert torch.equal(kept[0], other[0])
+    assert torch.equal(kept[1], other[1])

@@ -41,9 +41,10 @@ class Fixed(Draws):
 
 @pytest.mark.parametrize("space", ["label", "input"])
 @pytest.mark.parametrize("targets", [None, 2.0])
-def test_the_kernel_gives_what_it_gives_one_by_one(space: str, targets: float | None) -> None:
+@pytest.mark.parametrize("size", [1.0, 1e-25, 1e25])  # squares that float32 does not hold
+def test_the_kernel_gives_what_it_gives_one_by_one(space: str, targets: float | None, size: float) -> None:
     word = SimilarityKernel(0.7, 0.5, tau_max_targets=targets, space=space)
-    x, y = numbers(5, 8)
+    x, y = (size * each for each in numbers(5, 8))
     partner = torch.tensor([3, 1, 7, 0, 2, 6, 4, 5])
 
     def draw(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -85,9 +86,17 @@ def test_where_plans_may_come_first() -> None:
         SKMixup(partners="pool"),
     ):
         assert not plannable(method, split(x, y))
-    assert not plannable(SKMixup(), split(x, y * 1e20))  # whose squares float32 does not hold
     assert not plannable(SKMixup(), split(x, y * torch.nan))
     assert not plannable(SKMixup(), split(x.repeat(2**14, 1), y.repeat(2**14, 1)))  # too many for one look
+
+
+def test_many_classes_and_wrong_ones() -> None:
+    x, _ = numbers(3, 4)
+    y = torch.arange(12).view(3, 4) * 50
+    for plan in plans(SKMixup(space="label", num_classes=600), x, y):
+        assert plan.lam.isfinite().all()
+    with pytest.raises(ValueError, match=r"y must lie in 0\.\.2 \(num_classes=3\), got 0\.\.550"):
+        plans(SKMixup(space="label", num_classes=3), x, y)
 
 
 def prepared(method: Method) -> Any:

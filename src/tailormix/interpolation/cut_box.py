@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tailormix.draws import Draws
 
 
+KEPT = 2**10  # rows, or columns, up to which a table of all boxes is kept
+
+
 @dataclass(frozen=True)
 class CutBox:
     """x̃ = x outside a box and x_σ(i) inside; λ becomes the share of pixels outside.
@@ -74,16 +77,23 @@ def _beside(length: int, lam: Tensor, draws: Draws) -> Tensor:
     The box needs no clipping: where it leaves the image there are no pixels.
     """
     centre = draws.below(length, lam.shape[0])
-    return _least(length, lam.device).index_select(0, centre).lt_(lam)
+    if length > KEPT:
+        return _least(centre, length).lt_(lam)
+    return _table(length, lam.device).index_select(0, centre).lt_(lam)
 
 
 @kept_outside
-def _least(length: int, device: torch.device) -> Tensor:
-    """The λ above which a box around a pixel (first axis) leaves out another (second), (length, length).
+def _table(length: int, device: torch.device) -> Tensor:
+    """Those of every centre, (length, length)."""
+    return _least(torch.arange(length, device=device), length)
+
+
+def _least(centre: Tensor, length: int) -> Tensor:
+    """The λ above which a box around each centre leaves out each pixel, (m, length).
 
     The box reaches ⌊⌊L√(1-λ)⌋/2⌋ pixels to both sides. With k pixels between, it ends before the next one if
     k + 1 > L√(1-λ)/2.
     """
-    pixel = torch.arange(length, dtype=torch.float32, device=device)
-    between = (pixel + 0.5 - pixel[:, None]).abs() - 0.5
+    middles = torch.arange(length, dtype=torch.float32, device=centre.device) + 0.5
+    between = (middles - centre[:, None]).abs() - 0.5
     return (length**2 - (2 * between + 2).square()) / length**2  # rounded once

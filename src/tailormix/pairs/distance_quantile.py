@@ -11,7 +11,7 @@ import torch
 
 from tailormix import checks
 from tailormix.batch import SPACES, Batch, Space
-from tailormix.kept import kept, kept_outside, readable
+from tailormix.kept import kept_outside, readable
 from tailormix.similarity import NOT_FINITE, ordered_pairs, rows_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _itself(device: torch.device) -> Tensor:
     return torch.ones(1, dtype=torch.bool, device=device)
 
 
-@kept
+@kept_outside
 def _square(n: int, device: torch.device) -> Tensor:
     """Where each entry of an n × n matrix lies among the pairs i < j; for the diagonal, behind them."""
     rows, columns = torch.triu_indices(n, n, 1, device=device).unbind()

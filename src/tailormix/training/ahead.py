@@ -9,7 +9,7 @@ import torch
 from tailormix.batch import Batch
 from tailormix.data.access.memory import MemorySplit
 from tailormix.draws import Draws
-from tailormix.plan import Plan
+from tailormix.plan import Plan, check_range
 
 from .one_cpu import OneCPU
 from .seeds import Stream, derive, reseed
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .saving import Run
 
 SMALL = 2**20  # numbers in a training set up to which an epoch of it is looked at at once
-LEAST, MOST = 1e-12, 1e12  # sizes of numbers between which distances need no second look
 
 
 def epoch_plans(run: Run, epoch: int) -> list[Plan | None]:
@@ -48,7 +47,7 @@ def plannable(method: Method, train: MemorySplit) -> bool:
     classes = method.num_classes is not None or not train.targets.is_floating_point()
     if any(classes if word.needs_embeddings is None else word.needs_embeddings for word in words):
         return False
-    return train.transform is None and all(_moderate(each) for each in (train.inputs, train.targets))
+    return train.transform is None and all(_small(each) for each in (train.inputs, train.targets))
 
 
 def plans(method: Method, x: Tensor, y: Tensor) -> list[Plan]:
@@ -60,12 +59,12 @@ def plans(method: Method, x: Tensor, y: Tensor) -> list[Plan]:
         fields = (plan.partner, plan.lam, plan.lam_targets)
         return tuple(field for field in fields if field is not None)
 
+    if method.num_classes is not None and not y.is_floating_point():
+        check_range(y, method.num_classes)
     drawn = torch.func.vmap(draw, randomness="different")(x, y)
     return [Plan(*fields) for fields in zip(*(field.unbind() for field in drawn), strict=True)]
 
 
-def _moderate(values: Tensor) -> bool:
-    if values.numel() > SMALL:
-        return False
-    size = float(values.abs().max())
-    return size == 0 or LEAST < size < MOST
+def _small(values: Tensor) -> bool:
+    """Whether there are few numbers, and numbers they are: others get the step's own error."""
+    return values.numel() <= SMALL and bool(values.isfinite().all())

@@ -21,7 +21,8 @@ ENGINE: Any = torch.autograd.Variable._execution_engine
 class OneCPU:
     """Stands in for ``Fabric(accelerator="cpu", devices=1)``: importing that takes longer than a small run.
 
-    The same names do the same things, so the loop cannot tell them apart; every other machine gets Fabric.
+    The same names do the same things; every other machine gets Fabric. The loop tells them apart in one
+    place: here it may draw an epoch's plans at once (:mod:`.ahead`).
     """
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .record import BatchPlan
 
 
-TOGETHER = 2**18  # numbers that fit into a cache
+TOGETHER, ALIGNMENT = 2**20, 64  # bytes that a cache holds, and that memory begins at multiples of
 
 
 @final
@@ -68,14 +68,25 @@ class MemorySplit:
 
     def _plain(self, plan: BatchPlan) -> Iterator[tuple[Tensor, Tensor]]:
         """Likewise for rows as they are: many small batches are taken at once, and cut apart."""
-        plan = list(plan)
-        numbers = max((len(indices) for indices, _ in plan), default=0) * math.prod(self.input_shape)
-        together = max(TOGETHER // max(numbers, 1), 1)
-        for first in range(0, len(plan), together):
-            rows = [indices for indices, _ in plan[first : first + together]]
-            sizes = [len(indices) for indices in rows]
-            x, y = self.batch(torch.cat(rows))
+        rows = [indices for indices, _ in plan]
+        together = self._together([len(indices) for indices in rows])
+        for first in range(0, len(rows), together):
+            chunk = rows[first : first + together]
+            sizes = [len(indices) for indices in chunk]
+            x, y = self.batch(torch.cat(chunk))
             yield from zip(torch.split(x, sizes), torch.split(y, sizes), strict=True)
+
+    def _together(self, sizes: list[int]) -> int:
+        """How many batches to take at once: one, unless all would begin where memory of their own does.
+
+        Elsewhere matrix products may round otherwise, and then a run that goes on from the middle of an epoch
+        would not end like one that was never stopped.
+        """
+        size = max(sizes, default=0)
+        widths = [math.prod(each.shape[1:]) * each.itemsize for each in (self.inputs, self.targets)]
+        if any(each != size for each in sizes[:-1]) or any(size * width % ALIGNMENT for width in widths):
+            return 1
+        return max(TOGETHER // max(size * sum(widths), 1), 1)
 
     def to(self, device: torch.device | str) -> MemorySplit:
         """Return the split on ``device``."""

@@ -26,10 +26,11 @@ SMALL = 2**20  # numbers in a training set up to which an epoch of it is looked 
 
 def epoch_plans(run: Run, epoch: int) -> list[Plan | None]:
     """What to mix in each step of an epoch, from a stream of its own; None where the step is to draw it."""
-    method, train = run.parts.method, run.parts.data.train
+    method, train, whole = run.parts.method, run.parts.data.train, []
     alone = isinstance(run.fabric, OneCPU)  # Fabric hands no plans on
-    whole = [rows for rows in run.sampler.batches(epoch) if len(rows) == run.settings.batch]
-    if not (alone and whole and isinstance(train, MemorySplit) and plannable(method, train)):
+    if alone and isinstance(train, MemorySplit) and plannable(method, train):
+        whole = [rows for rows in run.sampler.batches(epoch) if len(rows) == run.settings.batch]
+    if not whole:
         return [None] * run.sampler.steps
     reseed(derive(run.settings.seed, Stream.PLANS, epoch), run.fabric.device)
     x, y = train.batch(torch.cat(whole))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import torch
 from torch.compiler import is_compiling, is_dynamo_compiling
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 is_batched: Callable[[Tensor], bool] = torch._C._functorch.is_batchedtensor
-Made = TypeVar("Made")  # a tensor, or several
-
 PRECISE = (torch.float32, torch.float64)
 
 
@@ -44,7 +42,7 @@ def kept(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return functools.update_wrapper(_marked(call, make.__name__), make)
 
 
-def kept_outside(make: Callable[..., Made]) -> Callable[..., Made]:
+def kept_outside(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Likewise, for what is made in no time: compiled graphs make it anew, and fuse that with the rest.
 
     >>> kept_outside(lambda n: torch.arange(n))(3)
@@ -52,13 +50,13 @@ def kept_outside(make: Callable[..., Made]) -> Callable[..., Made]:
     """
     remembered = _remembering(make)
 
-    def call(*arguments: object) -> Made:
+    def call(*arguments: object) -> Tensor:
         return make(*arguments) if is_dynamo_compiling() else remembered(*arguments)
 
     return functools.update_wrapper(call, make)
 
 
-def _remembering(make: Callable[..., Made]) -> functools._lru_cache_wrapper[Made]:
+def _remembering(make: Callable[..., Tensor]) -> functools._lru_cache_wrapper[Tensor]:
     # Made outside inference mode, what is kept serves calls in it and out of it.
     return functools.lru_cache(maxsize=64)(torch.inference_mode(False)(make))
 

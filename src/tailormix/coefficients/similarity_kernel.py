@@ -106,7 +106,7 @@ class SimilarityKernel:
 
     def _measure(self, batch: Batch, partner: Tensor) -> tuple[Tensor, float]:
         points, others = batch.pair_features(partner, self.space)
-        return distance_and_unit(points, others, self.squared, batch.group, False)
+        return distance_and_unit(points, others, self.squared, batch.group, double=False)
 
     def _plan(self, partner: Tensor, distance: Tensor, unit: float, draws: Draws) -> Plan:
         if self._lines:

@@ -68,7 +68,11 @@ class SeparatedCoefficients(Protocol):
 
 
 class Interpolation(Protocol):
-    """(iii) How, and where, are two things blended?"""
+    """(iii) How, and where, are two things blended?
+
+    A word that draws nothing and blends every row by itself may say so by an attribute ``rowwise = True``:
+    then many batches can be blended as one.
+    """
 
     @property
     def batch_form(self) -> bool:

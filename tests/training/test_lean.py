@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn, optim
 
 from helpers import run_python
 from tailormix.training import OPTIMISERS, build_optimiser
 from tailormix.training.lean import lean
+from tailormix.training.packing import load_optimiser, optimiser_tensors
 
 KINDS = [(record.attribute, dict(record.defaults)) for record in OPTIMISERS.values()]
 
@@ -159,3 +161,37 @@ def test_straight_steps_notice_what_changes(name: str, change: Any) -> None:
             optimiser.step()
         for a, b in zip(models[0].parameters(), models[1].parameters(), strict=True):
             assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("kind", [optim.Adam, optim.AdamW])
+def test_counts_of_steps_lie_side_by_side_and_count_alike(kind: Any) -> None:
+    """Also when torch's own step, which a closure asks for, comes in between."""
+    x, states = torch.linspace(-1, 1, 15).view(5, 3), []
+    for make in (lean(kind), kind):
+        model = net()
+        optimiser = make(model.parameters(), lr=0.1, fused=True)
+        for number in range(6):
+            optimiser.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            if number == 3:
+                optimiser.step(lambda loss=loss: loss)
+            else:
+                optimiser.step()
+        states.append(optimiser.state_dict()["state"])
+    for mine, theirs in zip(*(state.values() for state in states), strict=True):
+        assert mine["step"] == 6
+        for key, value in theirs.items():
+            assert torch.equal(mine[key], value)
+    memory = {values["step"].untyped_storage().data_ptr() for values in states[0].values()}
+    assert len(memory) == 1  # so it was the short way
+
+
+def test_counts_of_steps_are_apart_in_a_checkpoint(tmp_path: Path) -> None:
+    model = net()
+    optimiser = walk(lean(optim.Adam), {"lr": 0.1, "fused": True}, model)
+    tensors, rest = optimiser_tensors(optimiser)
+    save_file(tensors, tmp_path / "kept.safetensors")  # which refuses what shares memory
+    again = lean(optim.Adam)(model.parameters(), lr=0.1, fused=True)
+    load_optimiser(again, load_file(tmp_path / "kept.safetensors"), rest)
+    assert [values["step"].item() for values in again.state.values()] == [3.0] * 4

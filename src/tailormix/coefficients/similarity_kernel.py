@@ -71,7 +71,7 @@ class SimilarityKernel:
 
     @property
     def vectorised(self) -> bool:
-        """Whether plans of many batches may be drawn at once."""
+        """Whether ``torch.func.vmap`` may draw for many batches at once."""
         return bool(self._lines) and not callable(self.space)
 
     @property

@@ -17,6 +17,7 @@ class Linear:
     """x̃_i = λ_i x_i + (1 - λ_i) x_σ(i)."""
 
     batch_form: ClassVar[bool] = True
+    rowwise: ClassVar[bool] = True
 
     def __call__(self, batch: Batch, plan: Plan, draws: Draws) -> Mixed:
         if batch.pool is None and batch.room is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tailormix.objectives.reduction import clean_losses, num_classes_of, reduce
+from tailormix.objectives.reduction import clean_loss, num_classes_of
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -21,7 +21,7 @@ class CleanTargets:
     batch_form: ClassVar[bool] = True
     keeps_clean_labels: ClassVar[bool] = True
 
-    def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
+    def __call__(self, model: nn.Module, batch: Batch, mix: Mix | None, criterion: Criterion) -> Tensor:
         predictions = model(batch.x)
         num_classes_of(predictions, batch)
-        return reduce(clean_losses(criterion, predictions, batch), len(batch), batch.weight)
+        return clean_loss(criterion, predictions, batch)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from tailormix import checks
-from tailormix.objectives.reduction import clean_losses, num_classes_of, only_classes, reduce
+from tailormix.objectives.reduction import clean_loss, num_classes_of, only_classes, reduce
 from tailormix.objectives.stacking import mixed_together
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class RankedConfidence:
         logits, mixed, mixed_logits = _passes(model, batch, mix, self.mixes)
         confidence = torch.stack([z.softmax(1).amax(1) for z in (logits, *mixed_logits)], dim=1)
         strength = torch.stack([m.targets(logits.shape[1]).amax(1) for m in mixed], dim=1)
-        loss = reduce(clean_losses(criterion, logits, batch), len(batch), batch.weight)
+        loss = clean_loss(criterion, logits, batch)
         return loss + self.weight * reduce(
             1 - ranking_agreement(confidence, strength), len(batch), batch.weight
         )
@@ -92,7 +92,7 @@ class RankedMargin:
         logits, (mixed,), (mixed_logits,) = _passes(model, batch, mix, 1)
         mixture = (mixed.targets(logits.shape[1]).amax(1) < 1).to(logits.dtype)
         hinge = (mixed_logits.amax(1) - logits.amax(1) + self.margin).clamp(min=0)
-        loss = reduce(clean_losses(criterion, logits, batch), len(batch), batch.weight)
+        loss = clean_loss(criterion, logits, batch)
         return loss + self.weight * reduce(mixture * hinge, len(batch), batch.weight)
 
 

@@ -100,10 +100,11 @@ def default_criterion(batch: Batch) -> Criterion:
     return cross_entropy if batch.classification else squared_error
 
 
-def clean_losses(criterion: Criterion, predictions: Tensor, batch: Batch) -> Tensor:
-    """The criterion on the batch as it came, with the samples' ids where it asks for them (CRL)."""
-    more = (batch.ids,) if needs_ids(criterion) else ()
-    return criterion(predictions, batch.y, *more)
+def clean_loss(criterion: Criterion, predictions: Tensor, batch: Batch) -> Tensor:
+    """The loss of the batch as it came; the samples' ids go to a criterion that asks for them (CRL)."""
+    if needs_ids(criterion):
+        return reduce(criterion(predictions, batch.y, batch.ids), len(batch), batch.weight)
+    return mean_loss(criterion, predictions, batch.y, batch.weight)
 
 
 def only_classes(name: str, batch: Batch) -> None:

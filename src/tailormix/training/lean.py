@@ -37,8 +37,8 @@ def lean(base: type[optim.Optimizer]) -> type[optim.Optimizer]:
     >>> weight.item(), isinstance(optimiser, optim.SGD)
     (0.5, True)
     """
-    whole = inspect.unwrap(base.step)
-    step: Any = torch.no_grad()(_straight(whole) if issubclass(base, optim.Adam) else whole)
+    whole: Any = torch.no_grad()(inspect.unwrap(base.step))
+    step: Any = _straight(whole) if issubclass(base, optim.Adam) else whole
     step.hooked = True  # or torch would wrap it for the profiler
     bare = {name: inspect.unwrap(getattr(base, name)) for name in SHIELDED}
     body = {**bare, "step": step, "__reduce__": _reduced, "__doc__": base.__doc__}
@@ -55,51 +55,69 @@ def _straight(whole: Callable[..., Any]) -> Callable[..., Any]:
         held: list[_Group] | None = self.__dict__.get("_held")
         if closure is not None or held is None or not _current(held, self):
             result = whole(self, closure)
-            self._held = [_Group.of(group, self.state) for group in self.param_groups]
+            groups = [_Group.of(group, self.state) for group in self.param_groups]
+            self._held = None if None in groups else groups
             return result
-        for group in held:
-            group.step()
+        recording = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)  # what torch.no_grad() comes to
+        try:
+            for group in held:
+                group.step()
+        finally:
+            torch._C._set_grad_enabled(recording)
         return None
 
     return step
 
 
-@dataclass
+@dataclass(eq=False)
 class _Group:
-    """A group of parameters, and their states as they were found."""
+    """A group of parameters and their states, with the counts of steps side by side: one addition for all."""
 
     options: dict[str, Any]
     parameters: list[Tensor]
-    states: list[dict[str, Tensor] | None]
+    states: list[dict[str, Tensor]]
+    counts: Tensor
+    steps: list[Tensor]
 
     @classmethod
-    def of(cls, options: dict[str, Any], state: Any) -> _Group:
+    def of(cls, options: dict[str, Any], state: Any) -> _Group | None:
+        """The group, unless some parameter has no state yet or counts elsewhere."""
         parameters = list(options["params"])
-        return cls(options, parameters, [state.get(parameter) for parameter in parameters])
+        states = [state.get(parameter) for parameter in parameters]
+        if not states or not all(held and held["step"].is_cpu for held in states):
+            return None
+        counts = torch.stack([held["step"] for held in states])
+        for held, count in zip(states, counts, strict=True):
+            held["step"] = count
+        return cls(options, parameters, states, counts, [held["step"] for held in states])
 
     def current(self, state: Any) -> bool:
         """Whether nothing was exchanged since, every parameter has a gradient, and the kernel takes them."""
         options, parameters = self.options, self.options["params"]
         if len(parameters) != len(self.parameters) or not options["fused"] or any(map(options.get, UNUSUAL)):
             return False
-        for mine, theirs, held in zip(self.parameters, parameters, self.states, strict=True):
-            if mine is not theirs or not held or state.get(mine) is not held or not _usual(mine):
+        for mine, theirs, held, step in zip(
+            self.parameters, parameters, self.states, self.steps, strict=True
+        ):
+            if mine is not theirs or state.get(mine) is not held or held.get("step") is not step:
+                return False
+            if mine.grad is None or not mine.is_cpu or mine.dtype != torch.float32:
                 return False
         return True
 
     def step(self) -> None:
-        """What the fused kernel does with a group; its state is looked up anew."""
-        options, states = self.options, [state for state in self.states if state]
+        """What the fused kernel does with a group; its moments are looked up anew."""
+        options = self.options
         kernel: Any = torch._fused_adamw_ if options.get("decoupled_weight_decay") else torch._fused_adam_
-        steps = [state["step"] for state in states]
-        torch._foreach_add_(steps, one())
+        self.counts.add_(one())
         kernel(
             self.parameters,
             [parameter.grad for parameter in self.parameters],
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
+            [state["exp_avg"] for state in self.states],
+            [state["exp_avg_sq"] for state in self.states],
             [],
-            steps,
+            self.steps,
             amsgrad=False,
             lr=options["lr"],
             beta1=options["betas"][0],
@@ -116,10 +134,6 @@ def _current(held: list[_Group], optimiser: Any) -> bool:
         return False
     pairs = zip(held, groups, strict=True)
     return all(mine.options is theirs and mine.current(optimiser.state) for mine, theirs in pairs)
-
-
-def _usual(parameter: Tensor) -> bool:
-    return parameter.grad is not None and parameter.is_cpu and parameter.dtype == torch.float32
 
 
 def _reduced(optimiser: optim.Optimizer) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,7 +12,7 @@ import torch
 from tailormix.method import Step
 
 from . import checkpoint, folder, packing, validating
-from .ahead import epoch_plans
+from .ahead import mixed_epoch, plain_step
 from .optimisers import build_optimiser
 from .sampling import Sampler
 from .saving import Run, checkpoint_size, mean_over_ranks, resume, save
@@ -22,12 +23,11 @@ from .state import is_better
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from lightning_fabric import Fabric
     from torch import Tensor
-
-    from tailormix.plan import Plan
 
     from .parts import Parts
     from .reporting import Reporter
@@ -87,49 +87,57 @@ def set_up(fabric: Fabric, parts: Parts, settings: Settings, path: Path, report:
 def train_epoch(run: Run, asked: threading.Event) -> None:
     """The rest of the epoch under way."""
     state, device = run.state, run.fabric.device
-    plan = run.sampler.plan(state.epoch, state.step)
-    batches = run.parts.data.train.batches(plan, run.settings.workers)
     on_cpu = device.type == "cpu"
     precise = torch.float32 if device.type == "mps" else torch.float64
     total: Any = state.loss if on_cpu else torch.tensor(state.loss, dtype=precise, device=device)
     look_every = 1 if on_cpu else LOOK_EVERY
     started = time.monotonic() - state.seconds
-    mixes = epoch_plans(run, state.epoch)[state.step :]
     run.step.train()
-    for (x, y), (rows, _), mix in zip(batches, plan, mixes, strict=True):
-        loss = train_step(run, x, y, rows, mix)
-        total = total + (loss.item() if on_cpu else loss)
+    for loss in losses(run):
+        total = total + train_step(run, loss)
         state.step += 1
         if state.step % look_every == 0 or state.step == run.sampler.steps:
             state.loss, state.seconds = float(total), time.monotonic() - started
             look(run, asked)
 
 
-def train_step(run: Run, x: Tensor, y: Tensor, rows: Tensor, plan: Plan | None = None) -> Tensor:
-    """One step of the optimiser, mixing by the plan if there is one; the detached loss."""
+def losses(run: Run) -> Iterator[Callable[[], Tensor]]:
+    """For each step to come of the epoch under way a function that finds the loss of its batch."""
+    state, step, device = run.state, run.step, run.fabric.device
+    mixed = mixed_epoch(run, state.epoch)[state.step :]
+    plan = run.sampler.plan(state.epoch, state.step + len(mixed))
+    batches = run.parts.data.train.batches(plan, run.settings.workers)
+    if mixed:
+        plain = plain_step(step)
+        yield from (partial(plain, x, y) for x, y in mixed)
+    for (x, y), (rows, _) in zip(batches, plan, strict=True):
+        yield partial(step, x, y, ids=rows.to(device, non_blocking=True), group=run.group)
+
+
+def train_step(run: Run, find: Callable[[], Tensor]) -> Tensor | float:
+    """One step of the optimiser on the loss that ``find`` finds; the loss, as a number where that is free."""
     state, device = run.state, run.fabric.device
     set_rates(run, state.step)
     reseed(derive(run.settings.seed, Stream.STEP, state.epoch, state.step, run.fabric.global_rank), device)
-    options: dict[str, Any] = {} if plan is None else {"plan": plan}
-    loss: Tensor = run.step(x, y, ids=rows.to(device, non_blocking=True), group=run.group, **options)
-    if device.type == "cpu" and not math.isfinite(loss.item()):
+    loss = find()
+    found = loss.item() if device.type == "cpu" else loss.detach()
+    if isinstance(found, float) and not math.isfinite(found):
         raise non_finite(run, state.step)  # before the step, so that the weights stay good
-    if (weight := run.sampler.weight(state.step)) != 1:
-        loss = loss * weight
-    run.fabric.backward(loss)
+    share = run.sampler.weight(state.step)
+    run.fabric.backward(loss if share == 1 else loss * share)
     if run.settings.clip:
         run.fabric.clip_gradients(run.step, run.optimiser, max_norm=run.settings.clip)
     run.optimiser.step()
     for parameter in run.parameters:
         parameter.grad = None  # what zero_grad does, without its bookkeeping
-    return loss.detach()
+    return found if share == 1 else found * share
 
 
 def set_rates(run: Run, step: int) -> float:
     """Give every group of parameters its learning rate at a step of this epoch; that of the first group."""
-    at = Position(run.state.epoch, step, run.settings.epochs, run.sampler.steps)
+    factor = run.factor(Position(run.state.epoch, step, run.settings.epochs, run.sampler.steps))
     for group in run.optimiser.param_groups:
-        group["lr"] = group["base_lr"] * run.factor(at)
+        group["lr"] = group["base_lr"] * factor
     return float(run.optimiser.param_groups[0]["lr"])
 
 

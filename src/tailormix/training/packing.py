@@ -47,7 +47,11 @@ def optimiser_tensors(optimiser: optim.Optimizer) -> tuple[dict[str, Tensor], di
     rest: dict[str, Any] = {}
     for parameter, values in state.items():
         for key, value in values.items():
-            (tensors if isinstance(value, torch.Tensor) else rest)[f"{parameter}.{key}"] = value
+            if isinstance(value, torch.Tensor):
+                # counts of steps may share their memory, which a checkpoint does not take
+                tensors[f"{parameter}.{key}"] = value.clone() if value.dim() == 0 else value
+            else:
+                rest[f"{parameter}.{key}"] = value
     return tensors, rest
 
 

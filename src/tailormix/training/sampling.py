@@ -65,6 +65,8 @@ class Sampler:
 
     def weight(self, step: int) -> float:
         """What this rank's mean loss must be multiplied by, so that the ranks' average is the global mean."""
+        if self.ranks == 1:
+            return 1.0
         total = min(self.batch, self.rows - step * self.batch)
         mine = total // self.ranks + (self.rank < total % self.ranks)
         return mine * self.ranks / total

@@ -22,7 +22,7 @@ class Stream(enum.IntEnum):
     STEP = 4
     POOL = 5
     DROPOUT = 6
-    PLANS = 7
+    AHEAD = 7
 
 
 def derive(seed: int, stream: Stream, *position: int) -> int:

@@ -36,11 +36,11 @@ try:
     forms[2](x, y, embedded)
 except torch._dynamo.exc.RecompileError:
     print("noticed")
-tailormix.plan.LARGE += 1  # which torch.compile(method) would notice
+tailormix.plan.FEW += 1  # which torch.compile(method) would notice
 assert forms[0](x, y, plan=plan)[1].shape == (6, 3)
 try:
     torch.compile(methods[0])(x, y, plan=plan)
-    tailormix.plan.LARGE += 1
+    tailormix.plan.FEW += 1
     torch.compile(methods[0])(x, y, plan=plan)
 except torch._dynamo.exc.RecompileError:
     print("noticed")

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 Space = str | Callable[["Tensor"], "Tensor"]
-Partners = Callable[[], "Tensor"]
 SPACES = ("embedding", "input", "label")
 
 
@@ -99,33 +98,33 @@ class Batch:
     def features(self, space: Space | None = None) -> Tensor:
         """The points (n, ...) between which distances are measured."""
         space = self.space(space)
-        if space == "input":
-            return self.x
-        if space == "label":
-            return self._label_points(self.y)
+        if space == "embedding":
+            points = self.embeddings
+            if points is None:
+                raise ValueError(
+                    "embeddings are needed by space='embedding' (the default for classification): pass "
+                    "embeddings=, use .loss(model, x, y), or measure distances in space='input'"
+                )
+            return points if isinstance(points, torch.Tensor) else points()
         if callable(space):
             return _measured(space, self.x)
-        if self.embeddings is None:
-            raise ValueError(
-                "embeddings are needed by space='embedding' (the default for classification): pass "
-                "embeddings=, use .loss(model, x, y), or measure distances in space='input'"
-            )
-        return self.embeddings if isinstance(self.embeddings, torch.Tensor) else self.embeddings()
+        return self.x if space == "input" else self._label_points(self.y)
 
-    def pair_features(self, partner: Tensor, space: Space | None = None) -> tuple[Tensor, Partners]:
-        """The points (n, ...) of the samples, and a function that gives a copy of their partners'."""
+    def pair_features(self, partner: Tensor, space: Space | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """The points (n, ...) of the samples, points to choose partners from, and which are chosen, (n,)."""
         points = self.features(space)
         if self.pool is None:
-            if points.is_contiguous():
-                return points, lambda: points.index_select(0, partner)
-            return points, lambda: take(points, partner)
+            return points, points, partner
         space = self.space(space)
         if space == "label":
-            return points, lambda: self._label_points(self.pool.y[partner])
-        if space == "embedding":
+            others = self._label_points(self.pool.y[partner])
+        elif space == "embedding":
             raise ValueError("partners from the pool have no embeddings: use space='label' or space='input'")
-        others = self.pool.inputs(partner)
-        return points, (_measured(space, others) if callable(space) else others).clone
+        else:
+            others = self.pool.inputs(partner)
+            if callable(space):
+                others = _measured(space, others)
+        return points, others, torch.arange(partner.shape[0], device=partner.device)
 
     def partner_inputs(self, partner: Tensor) -> Tensor:
         """The inputs of the partners, as a tensor of its own."""

@@ -33,7 +33,7 @@ def kept(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     >>> kept(lambda n: torch.arange(n))(3)
     tensor([0, 1, 2])
     """
-    remembered = _remembering(make)
+    remembered = remembering(make)
 
     def call(*arguments: object) -> Tensor:
         return remembered(*arguments)
@@ -48,7 +48,7 @@ def kept_outside(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     >>> kept_outside(lambda n: torch.arange(n))(3)
     tensor([0, 1, 2])
     """
-    remembered = _remembering(make)
+    remembered = remembering(make)
 
     def call(*arguments: object) -> Tensor:
         return make(*arguments) if is_dynamo_compiling() else remembered(*arguments)
@@ -56,7 +56,8 @@ def kept_outside(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return functools.update_wrapper(call, make)
 
 
-def _remembering(make: Callable[..., Tensor]) -> functools._lru_cache_wrapper[Tensor]:
+def remembering(make: Callable[..., Tensor]) -> functools._lru_cache_wrapper[Tensor]:
+    """Likewise, for what no compiled graph asks for, at the least cost of asking."""
     # Made outside inference mode, what is kept serves calls in it and out of it.
     return functools.lru_cache(maxsize=64)(torch.inference_mode(False)(make))
 

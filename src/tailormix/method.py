@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -55,15 +56,21 @@ class Method:
     def __post_init__(self) -> None:
         if self.num_classes is not None:
             checks.integer("num_classes", self.num_classes, at_least=2)
-        if self.pairs.pooled and not self.interpolation.batch_form:
+        if self.pooled and not self.interpolation.batch_form:
             raise ValueError("partners from the pool cannot be mixed at a hidden layer: use partners='batch'")
-        if self.pairs.pooled and self.coefficients.needs_embeddings:
+        if self.pooled and self.coefficients.needs_embeddings:
             raise ValueError("partners from the pool have no embeddings: use space='label' or space='input'")
+        _ = self.batch_form  # worked out here, since the compiler could not do it
 
-    @property
+    @functools.cached_property
     def batch_form(self) -> bool:
         """Whether ``method(x, y)`` is defined, without the model."""
         return self.interpolation.batch_form and self.objective.batch_form
+
+    @functools.cached_property
+    def pooled(self) -> bool:
+        """Whether partners come from the training set instead of the batch."""
+        return self.pairs.pooled
 
     def fit(self, x: Tensor | Callable[[Tensor], Tensor], y: Tensor) -> Method:
         """The same method with the training set as its pool, and whatever its words learn from the targets.
@@ -179,11 +186,13 @@ class Method:
         ids: Tensor | None = None,
         weight: Tensor | None = None,
     ) -> Batch:
-        pool = self.pool if self.pairs.pooled else None
-        if pool is None and self.pairs.pooled:
-            raise ValueError(
-                "partners come from the pool, but there is none: call fit(x, y) with the training set"
-            )
+        pool = None
+        if self.pooled:
+            pool = self.pool
+            if pool is None:
+                raise ValueError(
+                    "partners come from the pool, but there is none: call fit(x, y) with the training set"
+                )
         batch = Batch(x, y, self.num_classes, embeddings, pool, ids, weight, group)
         check_batch(batch)
         return batch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,6 @@ from tailormix.plan import take
 from tailormix.warping import steepness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor
     from torch.distributed import ProcessGroup
 
@@ -56,29 +53,33 @@ def pair_distance(
     """
     if partner.shape != z.shape[:1]:
         raise ValueError(f"partner must have shape {tuple(z.shape[:1])}, got {tuple(partner.shape)}")
-    others = functools.partial(take, z if partners is None else partners, partner)
-    return relative_distance(z, others, squared=squared, group=group, double=z.dtype == torch.float64)
+    double = z.dtype == torch.float64
+    return relative_distance(z, z if partners is None else partners, partner, squared, group, double)
 
 
 def relative_distance(
     a: Tensor,
-    others: Callable[[], Tensor],
-    *,
+    b: Tensor,
+    partner: Tensor,
     squared: bool = True,
     group: ProcessGroup | None = None,
     double: bool = False,
 ) -> Tensor:
-    """‖a_i - b_i‖², or without the square, as multiples of the mean over the batch (and ranks of ``group``).
+    """‖a_i - b_σ(i)‖², or without the square, as multiples of their mean (also over the ranks of ``group``).
 
-    Where the mean is 0 the result is 1. ``others`` gives b, a tensor of its own each time that it is called.
-    The result is in float32, unless ``double`` precision is wanted.
+    Where the mean is 0 the result is 1. It is in float32, unless ``double`` precision is wanted.
     """
-    distance, unit = distance_and_unit(a, others, squared, group, double)
+    distance, unit = distance_and_unit(a, b, partner, squared, group, double)
     return distance if unit == 1 else distance.div_(scalar(unit, distance))
 
 
 def distance_and_unit(
-    a: Tensor, others: Callable[[], Tensor], squared: bool, group: ProcessGroup | None, double: bool
+    a: Tensor,
+    b: Tensor,
+    partner: Tensor,
+    squared: bool = True,
+    group: ProcessGroup | None = None,
+    double: bool = False,
 ) -> tuple[Tensor, float]:
     """:func:`relative_distance` before it is divided by the unit: the mean, where that is free to read.
 
@@ -88,46 +89,53 @@ def distance_and_unit(
     if a.is_cpu and not is_compiling():
         if group is None and (a.dtype == torch.float64) == double and not is_batched(a):
             # Few operations, exact enough for all but extreme points.
-            distance = _narrow_squares(a, others())
+            distance = _narrow_squares(a, b, partner)
             if not squared:
                 distance.sqrt_()
-            unit = distance.sum().item() / max(distance.shape[0], 1)
-            if TINY < unit < HUGE:
-                return distance, unit
-        length = _wide_length(rows_of(others()) - rows_of(a))
+            total = distance.sum().item()
+            if TINY < total < HUGE:  # so there are some
+                return distance, total / distance.shape[0]
+        length = _wide_length(_differences(a, b, partner))
         distance = length.square() if squared else length
     else:
         # Where nobody can look, points are taken to be of reasonable size: float64 is slow on many devices.
-        squares = (rows_of(others()) - rows_of(a)).square().sum(1)
+        squares = _differences(a, b, partner).square().sum(1)
         distance = squares if squared else squares.sqrt()
     mean = distance.mean() if group is None else _mean_over(distance, group)
     ratio = (distance / mean).where((mean > 0) & mean.isfinite(), 1.0)
     return ratio.double() if double else ratio.float(), 1.0
 
 
-def euclidean(a: Tensor, others: Callable[[], Tensor]) -> Tensor:
-    """‖a_i - b_i‖ of shape (n,), in float64 wherever squares might overflow or vanish in float32.
+def euclidean(a: Tensor, b: Tensor, partner: Tensor) -> Tensor:
+    """‖a_i - b_σ(i)‖ of shape (n,), in float64 wherever squares might overflow or vanish in float32.
 
-    >>> euclidean(torch.tensor([[0.0, 0.0]]), lambda: torch.tensor([[3.0, 4.0]]))
+    >>> euclidean(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]), torch.tensor([0]))
     tensor([5.])
-    >>> euclidean(torch.tensor([[0.0, 0.0]]), lambda: torch.tensor([[3e30, 4e30]]))
+    >>> euclidean(torch.tensor([[0.0, 0.0]]), torch.tensor([[3e30, 4e30]]), torch.tensor([0]))
     tensor([5.0000e+30], dtype=torch.float64)
     """
     if readable(a):
-        squares = _narrow_squares(a, others())
+        squares = _narrow_squares(a, b, partner)
         if TINY < squares.sum().item() < HUGE:
             return squares.sqrt_()
-    return _wide_length(rows_of(others()) - rows_of(a))
+    return _wide_length(_differences(a, b, partner))
 
 
-def _narrow_squares(a: Tensor, b: Tensor) -> Tensor:
-    """‖a_i - b_i‖², in the precision of the points; ``b`` is written over, since touching memory costs."""
-    if a.dim() != 2 or a.dtype != b.dtype or a.dtype not in PRECISE or a.requires_grad or b.requires_grad:
-        a, b = rows_of(a), rows_of(b)
-        if a.dtype != b.dtype:
-            return (b - a).square_().sum(1).to(a.dtype)
-    squares: Tensor = mse_loss(b, a, ELEMENTWISE, out=b)
+def _narrow_squares(a: Tensor, b: Tensor, partner: Tensor) -> Tensor:
+    """‖a_i - b_σ(i)‖², in the precision of the points, with one further copy of them."""
+    if a is b and a.dtype in PRECISE and a.dim() == 2 and not a.requires_grad:
+        others = a.index_select(0, partner)
+    else:
+        a, others = rows_of(a), rows_of(take(b, partner))
+        if a.dtype != others.dtype:
+            return (others - a).square_().sum(1).to(a.dtype)
+    squares: Tensor = mse_loss(others, a, ELEMENTWISE, out=others)
     return squares.sum(1)
+
+
+def _differences(a: Tensor, b: Tensor, partner: Tensor) -> Tensor:
+    """b_σ(i) - a_i, (n, d)."""
+    return rows_of(take(b, partner)) - rows_of(a)
 
 
 def _wide_length(difference: Tensor) -> Tensor:

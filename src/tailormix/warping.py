@@ -10,7 +10,7 @@ import torch
 from torch.compiler import is_dynamo_compiling
 
 from tailormix import checks
-from tailormix.kept import PRECISE, constant, kept, one, readable
+from tailormix.kept import PRECISE, constant, kept, number, one, readable, remembering
 from tailormix.tables import LEVEL_SCALE, STEEPNESS_AT_ONE, shipped_slope
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ BILINEAR, BORDER = 0, 1  # as torch numbers them
 INVERSION_STEPS = 4
 HIGHEST_LOG = 80.0  # e^80 is beyond LIMIT and within float32
 LEAST_DRAW = 2.0**-25  # stands for the draw 0: the middle of the interval up to the next one of a CPU
-level_scale, minus_twice = constant("level_scale", LEVEL_SCALE), constant("minus_twice", -2 * LEVEL_SCALE)
+minus_twice = constant("minus_twice", -2 * LEVEL_SCALE)
 
 
 def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", exact: bool = False) -> Tensor:
@@ -127,12 +127,12 @@ def beta_draw(u: Tensor, steep: Tensor) -> Tensor:
         steep: the :func:`steepness` of τ, in [-∞, ∞], (n,).
 
     """
-    level = torch.logit(u, LEAST_DRAW).mul_(level_scale())
+    level = torch.logit(u, LEAST_DRAW)
     if is_dynamo_compiling():
-        slope = _fused(level.sigmoid(), steep.sigmoid())
-    else:
-        slope = _sampled(torch.cat((level, steep)).sigmoid_())
-    return slope.mul_(level).sigmoid_()
+        level = level * LEVEL_SCALE
+        return (_fused(level.sigmoid(), steep.sigmoid()) * level).sigmoid()
+    level.mul_(number(LEVEL_SCALE, torch.float32))
+    return _sampled(torch.cat((level, steep)).sigmoid_()).mul_(level).sigmoid_()
 
 
 def beta(lam: Tensor, tau: Tensor) -> Tensor:
@@ -225,7 +225,7 @@ def _slopes(device: torch.device, dtype: torch.dtype) -> Tensor:
     return torch.from_numpy(shipped_slope() / LEVEL_SCALE).to(device=device, dtype=dtype)
 
 
-@kept
+@remembering
 def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
     """Both halves of it, in a quarter of an image.
 

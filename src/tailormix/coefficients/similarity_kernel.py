@@ -95,29 +95,33 @@ class SimilarityKernel:
         return tuple(kernel_line(*kernel) for kernel in self._kernels) if tabled else ()
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        distance, unit = self._measure(batch, partner)
-        return self._plan(partner, distance, unit, draws)
+        return self._drawn(batch, partner, draws)[0]
 
     def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         """The plan with the distances and the τ behind it."""
-        distance, unit = self._measure(batch, partner)
-        plan, relative = self._plan(partner, distance, unit, draws), distance / unit
+        plan, distance, unit = self._drawn(batch, partner, draws)
+        relative = distance / unit
         return replace(plan, tau=trusted_kernel(relative, self.tau_max, self.tau_std), distance=relative)
 
-    def _measure(self, batch: Batch, partner: Tensor) -> tuple[Tensor, float]:
-        points, others = batch.pair_features(partner, self.space)
-        return distance_and_unit(points, others, self.squared, batch.group, double=False)
-
-    def _plan(self, partner: Tensor, distance: Tensor, unit: float, draws: Draws) -> Plan:
-        if self._lines:
-            u = draws.uniform(distance.shape[0])
-            return Plan(
-                partner, *[beta_draw(u, kernel_steepness(distance, unit, *line)) for line in self._lines]
-            )
-        taus = [trusted_kernel(distance / unit, *kernel) for kernel in self._kernels]
-        if self.sampling == "direct":
-            return Plan(partner, draws.beta(taus[0]))
+    def _drawn(self, batch: Batch, partner: Tensor, draws: Draws) -> tuple[Plan, Tensor, float]:
+        """A plan, and the distances and their unit behind it."""
+        points, others, chosen = batch.pair_features(partner, self.space)
+        distance, unit = distance_and_unit(points, others, chosen, self.squared, batch.group)
+        if not self._lines:
+            return Plan(partner, *self._untabled(distance / unit, draws)), distance, unit
         u = draws.uniform(distance.shape[0])
+        lam = beta_draw(u, kernel_steepness(distance, unit, *self._lines[0]))
+        if len(self._lines) == 1:
+            return Plan(partner, lam), distance, unit
+        targets = beta_draw(u, kernel_steepness(distance, unit, *self._lines[1]))
+        return Plan(partner, lam, targets), distance, unit
+
+    def _untabled(self, relative: Tensor, draws: Draws) -> list[Tensor]:
+        """Coefficients without the table of the default warp."""
+        taus = [trusted_kernel(relative, *kernel) for kernel in self._kernels]
+        if self.sampling == "direct":
+            return [draws.beta(taus[0])]
+        u = draws.uniform(relative.shape[0])
         if self.sampling == "exact":
-            return Plan(partner, *[exact_warp(u, tau, self.kind) for tau in taus])
-        return Plan(partner, *[WARPS[self.kind](u, tau) for tau in taus])
+            return [exact_warp(u, tau, self.kind) for tau in taus]
+        return [WARPS[self.kind](u, tau) for tau in taus]

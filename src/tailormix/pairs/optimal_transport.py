@@ -10,6 +10,7 @@ import torch
 from tailormix import checks
 from tailormix.batch import SPACES, Batch, Space
 from tailormix.pairs.random_pairs import SOURCES, RandomPairs
+from tailormix.plan import take
 from tailormix.similarity import rows_of
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class OptimalTransport:
         partner = RandomPairs(self.source)(batch, draws)
         if self.k == 1:
             return partner
-        points, others = batch.pair_features(partner, self.space)
-        order = match_blocks(rows_of(points), rows_of(others()), self.k, self.squared)
+        points, others, chosen = batch.pair_features(partner, self.space)
+        order = match_blocks(rows_of(points), rows_of(take(others, chosen)), self.k, self.squared)
         return partner.index_select(0, order)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,7 +10,7 @@ import torch
 from tailormix import checks
 from tailormix.embeddings import catch_input
 from tailormix.metrics.mismatch import agrees
-from tailormix.plan import mix, take
+from tailormix.plan import mix
 from tailormix.similarity import euclidean, similarity_kernel
 from tailormix.warping import warp
 
@@ -69,9 +68,7 @@ def mixed_pairs(
     used[first] = used[second] = True
     features, predicted = _alone(model, split, used.nonzero()[:, 0], checks.known("space", space, SPACES))
     near, far = (used.cumsum(0)[index] - 1 for index in (first, second))
-    lengths = torch.cat(
-        [euclidean(features[a], partial(take, features, b)).double() for a, b in _parts(near, far)]
-    )
+    lengths = torch.cat([euclidean(features[a], features, b).double() for a, b in _parts(near, far)])
     distance = (lengths.square() / lengths.square().mean()).float()
     labels = [split.targets.cpu()[index] for index in (first, second)]
     right = (predicted[near] == labels[0]) & (predicted[far] == labels[1])

@@ -5,7 +5,7 @@ import torch
 
 from tailormix import Plan
 from tailormix import plan as plan_module
-from tailormix.plan import one_hot, take
+from tailormix.plan import one_hot, pieces, take
 
 
 def test_blend_by_hand() -> None:
@@ -102,7 +102,7 @@ def test_partner_has_one_axis() -> None:
 
 @pytest.fixture
 def caches_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every tensor counts as large, whatever its rows."""
+    """Every tensor counts as too large for the caches."""
     monkeypatch.setattr(plan_module, "LARGE", 0)
     monkeypatch.setattr(plan_module, "LONG", 0)
 
@@ -134,48 +134,22 @@ def test_one_pass_is_for_plain_tensors_alone() -> None:
     assert plan.blend(images).is_contiguous(memory_format=torch.channels_last)
 
 
-@pytest.fixture(scope="module")
-def large() -> tuple[Plan, torch.Tensor, torch.Tensor]:
-    """A plan for a batch that is blended in one pass, its inputs and its labels; λ = 1 for the first."""
+@pytest.mark.parametrize("length", [2**13, 10007])
+def test_large_batches_take_one_pass(length: int) -> None:
+    """Of rows that are cut into pieces, and of one that cannot be: its length is a prime."""
     generator = torch.Generator().manual_seed(0)
-    a, y = torch.rand(64, 2**12, generator=generator), torch.randint(5, (64,), generator=generator)
-    lam = torch.rand(64, generator=generator)
-    lam[0] = 1.0
-    return Plan(torch.randperm(64, generator=generator), lam), a, y
+    a, lam = torch.rand(128, length, generator=generator), torch.rand(128, generator=generator)
+    plan = Plan(torch.randperm(128, generator=generator), lam)
+    assert plan_module._beyond_caches(a)
+    assert not plan_module._beyond_caches(a[:96])
+    torch.testing.assert_close(plan.blend(a), torch.lerp(a[plan.partner], a, lam[:, None]))
 
 
-def test_large_batches_take_one_pass(large: tuple[Plan, torch.Tensor, torch.Tensor]) -> None:
-    plan, a, _ = large
-    got = plan.blend(a)
-    assert plan._bags is not None
-    torch.testing.assert_close(got, torch.lerp(a[plan.partner], a, plan.lam[:, None]))
-    assert torch.equal(got[0], a[0])
-    assert plan._blend_at_once(torch.cat((a, a), 1)[:, ::2]) is None  # its rows do not lie together
-
-
-def test_labels_of_large_batches(large: tuple[Plan, torch.Tensor, torch.Tensor]) -> None:
-    plan, a, y = large
-    plan.blend(a)
-    assert plan._bags is not None
-    rows = torch.nn.functional.one_hot(y, 5).float()
-    expected = torch.lerp(rows[plan.partner], rows, plan.lam[:, None])
-    for classes in (y, y.int()):
-        torch.testing.assert_close(plan.blend_labels(classes, 5), expected)
-    torch.set_default_dtype(torch.float64)
-    try:
-        torch.testing.assert_close(plan.blend_labels(y, 5), expected.double(), rtol=0, atol=1e-7)
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
-@pytest.mark.parametrize("wrong", [-1, 5])
-def test_wrong_labels_of_large_batches(wrong: int, large: tuple[Plan, torch.Tensor, torch.Tensor]) -> None:
-    plan, a, y = large
-    plan.blend(a)
-    y = y.clone()
-    y[7] = wrong
-    with pytest.raises(ValueError, match=r"y must lie in 0..4 \(num_classes=5\), got"):
-        plan.blend_labels(y, 5)
+@pytest.mark.parametrize("length", [1, 1024, 3072, 3073, 4096, 12288, 150528, 10007, 2 * 10007])
+def test_pieces_are_equal_and_not_long(length: int) -> None:
+    k = pieces(length)
+    assert length % k == 0
+    assert length // k <= plan_module.PIECE or length % 10007 == 0
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.int64])

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import torch
 from torch.compiler import is_dynamo_compiling
+from torch.nn import functional
 
-from tailormix.kept import is_batched, kept, number, readable
+from tailormix.kept import is_batched, kept, readable
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    Bags = tuple[Tensor, Tensor, Tensor]  # rows of a table, where each bag of them begins, and their shares
-
-LARGE, HUGE = 2**18, 2**21  # numbers in a tensor between which one pass over it beats two
-LONG, LONGEST = 2**10, 2**12  # likewise in a row
+LARGE, LONG = 2**20, 2**10  # numbers in a tensor and in a row from which one pass beats two
+PIECE = 3 * 2**10  # numbers in a piece of a row
 FEW = 2**9  # classes up to which an identity matrix is kept, whose rows are copied
 INDICES = (torch.int64, torch.int32)
-SUM = 0  # as torch numbers what is done with a bag
 COLUMN = [(-1, *(1,) * (axes - 1)) for axes in range(65)]  # one number a row, for tensors of so many axes
 
 
@@ -49,7 +47,6 @@ class Plan:
     lam_targets: Tensor | None = None
     tau: Tensor | None = None
     distance: Tensor | None = None
-    _bags: ClassVar[Bags | None] = None  # until somebody needs them
 
     def __post_init__(self) -> None:
         shape = self.partner.shape
@@ -80,25 +77,12 @@ class Plan:
         ``partners`` may be longer than the batch (a pool), in which case ``partner`` points into it.
         """
         if partners is None:
-            if LARGE <= a.numel() < HUGE and (blended := self._blend_at_once(a)) is not None:
-                return blended
+            if a.numel() >= LARGE and _beyond_caches(a):
+                return _bag(a, self.partner, self.lam)
             partners = a
         if partners.is_contiguous():
             return mix(a, partners.index_select(0, self.partner), self.lam)
         return mix(a, take(partners, self.partner), self.lam)
-
-    def _blend_at_once(self, a: Tensor) -> Tensor | None:
-        """The same in one pass over the batch, where it can be had: as weighted sums of bags of two rows."""
-        n, lam = a.shape[0], self.lam
-        if not (LONG <= a.numel() // n <= LONGEST and lam.dtype == a.dtype == torch.float32):
-            return None
-        if a.requires_grad or not (a.is_contiguous() and readable(a)):
-            return None
-        each, first = _numbered(n)
-        rows = torch.stack((each, self.partner), 1).view(-1)
-        shares = torch.stack((lam, torch.rsub(lam, number(1.0, torch.float32))), 1).view(-1)
-        self.__dict__["_bags"] = rows, first, shares  # labels will be blended alike
-        return torch.embedding_bag(a.view(n, -1), rows, first, False, SUM, False, shares)[0].view(a.shape)
 
     @property
     def for_targets(self) -> Plan:
@@ -112,17 +96,6 @@ class Plan:
         tensor([[0.7500, 0.0000, 0.2500],
                 [0.0000, 0.0000, 1.0000]])
         """
-        if self._bags is not None and partners is None and num_classes <= FEW and y.dtype == torch.int64:
-            rows, first, shares = self._bags
-            identity = _identity(num_classes, y.device, torch.get_default_dtype())
-            if identity.dtype == shares.dtype:
-                try:
-                    return torch.embedding_bag(
-                        identity, y.index_select(0, rows), first, False, SUM, False, shares
-                    )[0]
-                except RuntimeError:
-                    check_range(y, num_classes)
-                    raise
         rows = one_hot(y, num_classes)
         if partners is None:
             return self.blend(rows)
@@ -140,11 +113,42 @@ def mix(a: Tensor, others: Tensor, lam: Tensor) -> Tensor:
     return others.lerp_(a, lam.view(COLUMN[a.dim()]))
 
 
-@functools.lru_cache(maxsize=64)
-@torch.inference_mode(False)
-def _numbered(n: int) -> tuple[Tensor, Tensor]:
-    """0, 1, ..., n - 1, and where bags of two begin."""
-    return torch.arange(n, device="cpu"), torch.arange(0, 2 * n, 2, device="cpu")
+def _beyond_caches(a: Tensor) -> bool:
+    """Whether ``a`` is so large that a second pass over it would fetch it from memory again."""
+    return (
+        readable(a)
+        and a.numel() >= max(LARGE, LONG * a.shape[0])
+        and a.dtype == torch.float32
+        and a.is_contiguous()
+        and not a.requires_grad
+    )
+
+
+def _bag(a: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
+    """λ_i a_i + (1 - λ_i) a_σ(i) in one pass, as weighted sums of bags of two rows; (n, ...) of float32.
+
+    Rows are cut into k pieces, each with a bag of its own: long ones take torch half as long again.
+    """
+    n = a.shape[0]
+    k = pieces(a.numel() // n)
+    own = torch.arange(n * k).view(n, k)
+    rows = torch.stack((own, torch.add(torch.arange(k), partner.view(n, 1), alpha=k)), dim=2)
+    lam = lam.to(torch.float32)
+    shares = torch.stack((lam, 1 - lam), dim=1).view(n, 1, 2).expand(n, k, 2)
+    cut, bags = a.view(n * k, -1), rows.view(n * k, 2)
+    weights = shares.reshape(n * k, 2)
+    return functional.embedding_bag(bags, cut, per_sample_weights=weights, mode="sum").view_as(a)
+
+
+@functools.lru_cache(maxsize=256)
+def pieces(length: int) -> int:
+    """Into how many equal pieces to cut a row of this length, so that none is longer than ``PIECE``.
+
+    >>> pieces(3 * 32 * 32), pieces(3 * 224 * 224), pieces(10007)
+    (1, 49, 1)
+    """
+    fewest = -(-length // PIECE)
+    return next((k for k in range(fewest, 4 * fewest) if length % k == 0), 1)
 
 
 def take(a: Tensor, index: Tensor) -> Tensor:

@@ -39,6 +39,19 @@ def test_a_model_may_declare_its_layer() -> None:
     torch.testing.assert_close(embed(model, x, "head"), model.body(x).detach())
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_model_may_declare_that_it_takes_any_memory_format(declared: bool) -> None:
+    """The order of memory changes nothing but the time; other models may reshape what comes."""
+    model, seen = conv_net(), []
+    model.any_memory_format = declared
+    model[0].register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0]))
+    x = torch.rand(5, 3, 8, 8)
+    got = embed(model, x)
+    assert seen[0].is_contiguous(memory_format=torch.channels_last) is declared
+    assert x.is_contiguous()
+    torch.testing.assert_close(got, embed(model, x.contiguous(memory_format=torch.channels_last)))
+
+
 def test_a_model_that_is_one_linear_layer() -> None:
     x = torch.rand(5, 6)
     assert torch.equal(embed(nn.Linear(6, 2), x), x)

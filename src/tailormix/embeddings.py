@@ -24,7 +24,8 @@ CHANNELS_LAST = (nn.Linear, nn.LayerNorm, nn.MultiheadAttention, nn.TransformerE
 def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
     """h(x): the input of the model's last linear layer, pooled and flattened, for every sample.
 
-    One forward pass without gradient. Dropout is off. BatchNorm layers in training mode use the statistics of
+    One forward pass without gradient, of images with their channels innermost if the model declares that it
+    takes ``any_memory_format``: CPUs are faster so. Dropout is off. BatchNorm layers in training mode use the statistics of
     the batch, as in the step itself, but their running statistics and counters come out as they went in.
 
     Args:
@@ -42,6 +43,8 @@ def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
 
     """
     inner = unwrap(model)
+    if x.is_cpu and x.dim() == 4 and getattr(inner, "any_memory_format", False):
+        x = x.contiguous(memory_format=torch.channels_last)  # in which a CPU takes half the time
     with torch.no_grad(), _measuring(inner), catch_input(inner, layer, rows=x.shape[0]) as caught:
         inner(x)
     return caught()

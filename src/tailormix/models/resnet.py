@@ -41,6 +41,7 @@ class ResNet(nn.Module):
     """
 
     embedding_layer = "fc"
+    any_memory_format = True  # of images; embeddings are then measured in the faster one
 
     def __init__(
         self,

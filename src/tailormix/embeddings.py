@@ -24,9 +24,10 @@ CHANNELS_LAST = (nn.Linear, nn.LayerNorm, nn.MultiheadAttention, nn.TransformerE
 def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
     """h(x): the input of the model's last linear layer, pooled and flattened, for every sample.
 
-    One forward pass without gradient, of images with their channels innermost if the model declares that it
-    takes ``any_memory_format``: CPUs are faster so. Dropout is off. BatchNorm layers in training mode use the statistics of
+    One forward pass without gradient. Dropout is off. BatchNorm layers in training mode use the statistics of
     the batch, as in the step itself, but their running statistics and counters come out as they went in.
+    Where a model declares that it takes ``any_memory_format``, images pass with their channels innermost on a
+    CPU, which is faster so.
 
     Args:
         model: any module; compiled and wrapped (DDP) ones are unwrapped for this pass.

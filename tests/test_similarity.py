@@ -110,10 +110,11 @@ def test_no_gradient_and_no_writing() -> None:
     assert torch.equal(z, before)
 
 
-@pytest.mark.parametrize("size", [1e-30, 1e-9, 1.0, 1e9, 1e30])
+@pytest.mark.parametrize("size", [1e-30, 1e-21, 1e-9, 1.0, 1e9, 1e30])
 @pytest.mark.parametrize("squared", [True, False])
-def test_points_of_any_size_give_the_same_relative_distances(size: float, squared: bool) -> None:
-    z, partner = torch.rand(7, 4, generator=torch.Generator().manual_seed(0)), torch.arange(7).roll(1)
+@pytest.mark.parametrize("n", [7, 4096])
+def test_points_of_any_size_give_the_same_relative_distances(n: int, size: float, squared: bool) -> None:
+    z, partner = torch.rand(n, 4, generator=torch.Generator().manual_seed(0)), torch.arange(n).roll(1)
     wanted = pair_distance(z.double(), partner, squared=squared).float()
     got = pair_distance(z * size, partner, squared=squared)
     torch.testing.assert_close(got, wanted, rtol=2e-6, atol=0)

@@ -104,12 +104,10 @@ class Plan:
 
 def mix(a: Tensor, others: Tensor, lam: Tensor) -> Tensor:
     """λ_i a_i + (1 - λ_i) others_i, written over ``others``: one pass and no further allocation."""
-    if lam.dtype != a.dtype:
-        if not a.is_floating_point():
-            raise TypeError(
-                f"only floating-point tensors can be mixed, got dtype {a.dtype}: convert it first"
-            )
-        lam = lam.to(a.dtype)
+    if not a.is_floating_point():
+        raise TypeError(f"only floating-point tensors can be mixed, got dtype {a.dtype}: convert it first")
+    if lam.dtype != a.dtype or lam.get_device() != a.get_device():
+        lam = lam.to(device=a.device, dtype=a.dtype)
     return others.lerp_(a, lam.view(COLUMN[a.dim()]))
 
 
@@ -131,8 +129,9 @@ def _bag(a: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
     """
     n = a.shape[0]
     k = pieces(a.numel() // n)
-    own = torch.arange(n * k).view(n, k)
-    rows = torch.stack((own, torch.add(torch.arange(k), partner.view(n, 1), alpha=k)), dim=2)
+    own = torch.arange(n * k, device=a.device).view(n, k)
+    theirs = torch.add(own[0], partner.view(n, 1), alpha=k)
+    rows = torch.stack((own, theirs), dim=2)
     lam = lam.to(torch.float32)
     shares = torch.stack((lam, 1 - lam), dim=1).view(n, 1, 2).expand(n, k, 2)
     cut, bags = a.view(n * k, -1), rows.view(n * k, 2)
@@ -142,7 +141,7 @@ def _bag(a: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
 
 @functools.lru_cache(maxsize=256)
 def pieces(length: int) -> int:
-    """Into how many equal pieces to cut a row of this length, so that none is longer than ``PIECE``.
+    """Into how many equal pieces to cut a row of this length, of ``PIECE`` or fewer; 1 where that cannot be.
 
     >>> pieces(3 * 32 * 32), pieces(3 * 224 * 224), pieces(10007)
     (1, 49, 1)

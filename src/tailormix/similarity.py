@@ -92,9 +92,9 @@ def distance_and_unit(
             distance = _narrow_squares(a, b, partner)
             if not squared:
                 distance.sqrt_()
-            total = distance.sum().item()
-            if TINY < total < HUGE:  # so there are some
-                return distance, total / distance.shape[0]
+            unit = distance.sum().item() / (distance.shape[0] or 1)
+            if TINY < unit < HUGE:
+                return distance, unit
         length = _wide_length(_differences(a, b, partner))
         distance = length.square() if squared else length
     else:

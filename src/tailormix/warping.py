@@ -10,8 +10,8 @@ import torch
 from torch.compiler import is_dynamo_compiling
 
 from tailormix import checks
-from tailormix.kept import PRECISE, constant, kept, number, one, readable, remembering
-from tailormix.tables import LEVEL_SCALE, STEEPNESS_AT_ONE, shipped_slope
+from tailormix.kept import PRECISE, constant, kept, one, readable, remembering
+from tailormix.tables import LEVEL_SCALE, LEVELS, STEEPNESS_AT_ONE, STEEPNESSES, shipped_slope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ BILINEAR, BORDER = 0, 1  # as torch numbers them
 INVERSION_STEPS = 4
 HIGHEST_LOG = 80.0  # e^80 is beyond LIMIT and within float32
 LEAST_DRAW = 2.0**-25  # stands for the draw 0: the middle of the interval up to the next one of a CPU
-minus_twice = constant("minus_twice", -2 * LEVEL_SCALE)
+level_scale, minus_twice = constant("level_scale", LEVEL_SCALE), constant("minus_twice", -2 * LEVEL_SCALE)
 
 
 def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", exact: bool = False) -> Tensor:
@@ -131,7 +131,7 @@ def beta_draw(u: Tensor, steep: Tensor) -> Tensor:
     if is_dynamo_compiling():
         level = level * LEVEL_SCALE
         return (_fused(level.sigmoid(), steep.sigmoid()) * level).sigmoid()
-    level.mul_(number(LEVEL_SCALE, torch.float32))
+    level.mul_(level_scale())
     return _sampled(torch.cat((level, steep)).sigmoid_()).mul_(level).sigmoid_()
 
 
@@ -208,8 +208,7 @@ def _sampled(places: Tensor) -> Tensor:
 
 def _fused(column: Tensor, row: Tensor) -> Tensor:
     """The same from plain arithmetic, which a compiler fuses better than it fuses torch's sampler."""
-    slopes = _slopes(column.device, column.dtype)
-    rows, columns = slopes.shape[0] - 1, slopes.shape[1] - 1
+    slopes, rows, columns = _slopes(column.device, column.dtype), STEEPNESSES, LEVELS
     x, y = (column - 0.5).abs() * (2 * columns), row * rows
     left, top = x.to(torch.int32).clamp(0, columns - 1), y.to(torch.int32).clamp(0, rows - 1)
     flat, corner, share = slopes.view(-1), top * (columns + 1) + left, x - left

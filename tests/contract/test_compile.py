@@ -40,6 +40,10 @@ forms = {name: method.compiled(backend="eager") for name, method in methods.item
 for n in (12, 5, 7):  # with a second size, sizes become unknown to the compiler
     for name in forms:
         assert forms[name](x[:n], y[:n], h[:n])[1].shape == (n, 3), name
+for name in ("mixup", "sk-mixup"):  # or they are unknown from the start
+    unknown = methods[name].compiled(backend="eager", dynamic=True)
+    for n in (6, 9):
+        assert unknown(x[:n], y[:n], h[:n])[1].shape == (n, 3), name
 print(json.dumps(list(batches)))
 """
 

@@ -1,5 +1,6 @@
 """Batches of an epoch mixed at once: as if one by one, and only where they follow from the data alone."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from tailormix.coefficients import SimilarityKernel
 from tailormix.data.access.memory import MemorySplit
 from tailormix.draws import Draws
 from tailormix.method import Step
+from tailormix.objectives import CleanTargets, MixedTargets
 from tailormix.objectives.reduction import cross_entropy, squared_error
 from tailormix.plan import Plan
 from tailormix.training import ahead
@@ -33,6 +35,15 @@ def numbers(batches: int, n: int, width: int = 3) -> tuple[torch.Tensor, torch.T
 
 def split(x: torch.Tensor, y: torch.Tensor, **options: Any) -> MemorySplit:
     return MemorySplit(x, y, torch.arange(len(x)), **options)
+
+
+class Doubled:
+    """An objective of somebody else's, with a batch form."""
+
+    batch_form = True
+
+    def __call__(self, *arguments: Any) -> torch.Tensor:
+        return 2 * MixedTargets()(*arguments)
 
 
 class Fixed(Draws):
@@ -121,6 +132,8 @@ def test_where_batches_may_be_mixed_before() -> None:
     assert not mixable(SKMixup(num_classes=3), classes, None)  # which needs embeddings there
     assert mixable(SKMixup(space="input", num_classes=3), classes, None)
     for method in (
+        replace(Mixup(), objective=CleanTargets()),  # which learns nothing from them
+        replace(Mixup(), objective=Doubled()),
         SKMixup(space="embedding"),
         SKMixup(space=torch.sin),
         SKMixup(sampling="exact"),
@@ -132,6 +145,21 @@ def test_where_batches_may_be_mixed_before() -> None:
         assert not mixable(method, split(x, y), None)
     assert not mixable(SKMixup(), split(x, y * torch.nan), None)
     assert not mixable(SKMixup(), split(x.repeat(2**14, 1), y.repeat(2**14, 1)), None)  # too many
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "message"),
+    [
+        (torch.zeros(3, 4, dtype=torch.bool), TypeError, "y must hold class indices or real numbers"),
+        (torch.zeros(3, 4), ValueError, r"soft targets must have shape \(12, 3\), got \(12,\)"),
+        (torch.zeros(3, 4, 5), ValueError, r"soft targets must have shape \(12, 3\), got \(12, 5\)"),
+        (torch.zeros(3, 4, 1).long(), ValueError, r"class indices must have shape \(n,\)"),
+        (torch.full((3, 4), 3), ValueError, r"y must lie in 0..2 \(num_classes=3\), got 3..3"),
+    ],
+)
+def test_bad_targets_are_refused_as_in_a_step(y: torch.Tensor, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        mixed(Mixup(num_classes=3), numbers(3, 4)[0], y)
 
 
 def test_many_classes_and_wrong_ones() -> None:

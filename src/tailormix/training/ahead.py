@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tailormix.batch import Batch
+from tailormix.batch import Batch, check_batch
 from tailormix.data.access.memory import MemorySplit
 from tailormix.draws import Draws
-from tailormix.objectives import CleanTargets
+from tailormix.objectives import CleanTargets, MixedTargets
 from tailormix.objectives.reduction import cross_entropy, needs_ids, squared_error
 from tailormix.plan import Plan, check_range
 
@@ -54,7 +54,7 @@ def plain_step(step: Step) -> Callable[..., Tensor]:
     if criterion is None:
         criterion = squared_error if classes is None else cross_entropy
 
-    def loss(x: Tensor, y: Tensor, **_: object) -> Tensor:
+    def loss(x: Tensor, y: Tensor) -> Tensor:
         return objective(model, Batch(x, y, classes), None, criterion)
 
     return loss
@@ -65,9 +65,9 @@ def mixable(method: Method, train: MemorySplit, criterion: Criterion | None) -> 
     words = (method.pairs, method.coefficients)
     if not all(getattr(word, "vectorised", False) for word in words):
         return False
-    if not getattr(method.interpolation, "rowwise", False):
+    if not getattr(method.interpolation, "rowwise", False) or type(method.objective) is not MixedTargets:
         return False
-    if method.pairs.pooled or not method.batch_form or (criterion and needs_ids(criterion)):
+    if method.pooled or (criterion and needs_ids(criterion)):
         return False
     classes = method.num_classes is not None or not train.targets.is_floating_point()
     if any(classes if word.needs_embeddings is None else word.needs_embeddings for word in words):
@@ -79,11 +79,12 @@ def mixable(method: Method, train: MemorySplit, criterion: Criterion | None) -> 
 
 def mixed(method: Method, x: Tensor, y: Tensor) -> list[MixedBatch]:
     """The batch form of each of b batches, given as (b, n, ...)."""
+    whole = Batch(x.flatten(0, 1), y.flatten(0, 1), method.num_classes)
+    check_batch(whole)
     if method.num_classes is not None and not y.is_floating_point():
         check_range(y, method.num_classes)
-    n, plan = x.shape[1], _plans(method, x, y)
-    whole = Batch(x.flatten(0, 1), y.flatten(0, 1), method.num_classes)
-    result = method.interpolation(whole, plan, Draws(x.device))
+    n = x.shape[1]
+    result = method.interpolation(whole, _plans(method, x, y), Draws(x.device))
     return list(zip(torch.split(result.x, n), torch.split(result.targets(), n), strict=True))
 
 

@@ -82,8 +82,10 @@ class _Group:
 
     @classmethod
     def of(cls, options: dict[str, Any], state: Any) -> _Group | None:
-        """The group, unless some parameter has no state yet or counts elsewhere."""
+        """The group, unless the kernel does not take it, or some parameter has no state yet."""
         parameters = list(options["params"])
+        if not options["fused"] or not all(map(_usual, parameters)):
+            return None
         states = [state.get(parameter) for parameter in parameters]
         if not states or not all(held and held["step"].is_cpu for held in states):
             return None
@@ -102,7 +104,7 @@ class _Group:
         ):
             if mine is not theirs or state.get(mine) is not held or held.get("step") is not step:
                 return False
-            if mine.grad is None or not mine.is_cpu or mine.dtype != torch.float32:
+            if mine.grad is None or not _usual(mine):
                 return False
         return True
 
@@ -134,6 +136,10 @@ def _current(held: list[_Group], optimiser: Any) -> bool:
         return False
     pairs = zip(held, groups, strict=True)
     return all(mine.options is theirs and mine.current(optimiser.state) for mine, theirs in pairs)
+
+
+def _usual(parameter: Tensor) -> bool:
+    return parameter.is_cpu and parameter.dtype == torch.float32
 
 
 def _reduced(optimiser: optim.Optimizer) -> tuple[Any, ...]:

@@ -21,6 +21,21 @@ def call(*arguments: str) -> Any:
     return CliRunner().invoke(app, list(arguments))
 
 
+def test_ranks_train_one_run_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many at once, one rank could meet the other in another run."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    done = call("moons", *QUICK, "--seeds", "0-1", "--jobs", "2", "--out", str(tmp_path))
+    assert done.exit_code == 2
+    assert "runs of 2 ranks go one by one, got 2" in done.stderr
+
+
+def test_other_ranks_say_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call("moons", *QUICK, "--out", str(tmp_path))
+    monkeypatch.setenv("RANK", "1")
+    done = call("moons", *QUICK, "--out", str(tmp_path))
+    assert (done.exit_code, done.stdout) == (0, "")
+
+
 def test_one_run_prints_its_test_metrics(tmp_path: Path) -> None:
     done = call("moons", *QUICK, "--out", str(tmp_path))
     assert done.exit_code == 0, done.stderr

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tailormix.ranks import first_rank, world_size
+
 from .showing import list_failures, shown
 
 if TYPE_CHECKING:
@@ -52,6 +54,10 @@ def train(
     """
     from tailormix.experiments.engines import ENGINES
 
+    if jobs > 1 and world_size() > 1:
+        raise typer.BadParameter(
+            f"runs of {world_size()} ranks go one by one, got {jobs}", param_hint="--jobs"
+        )
     chosen = [*(settings or []), *(["compile=true"] if compiled else [])]
     records = _records(experiment, chosen, seeds)
     if engine not in ENGINES:
@@ -124,7 +130,9 @@ def _many(tasks: Sequence[Task], jobs: int, engine: str) -> list[Outcome]:
 
 
 def _finish(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None:
-    """Print results, in the order of their folders."""
+    """Print results, in the order of their folders, once for all ranks."""
+    if not first_rank():
+        return
     rows = [{"run": str(path), **result} for path, result in sorted(found, key=lambda pair: str(pair[0]))]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))

@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tailormix.methods import METHODS
+from tailormix.ranks import first_rank
 from tailormix.training import folder
 from tailormix.training.memory import keep_freed_memory
 from tailormix.training.reporting import silent, tensorboard
@@ -32,13 +33,13 @@ def run_experiment(
     """Train and judge into ``path``: goes on where an earlier run stopped; a finished one is not repeated."""
     folder.prepare(path)
     with contextlib.ExitStack() as stack:
-        if _first_rank():
+        if first_rank():
             stack.enter_context(folder.locked(path))
             keep_record(experiment, path)
         if done := folder.read_json(path / folder.RESULT):
             return judge_shifts(experiment, path, done)
         reporters = [report]
-        if with_tensorboard and _first_rank():
+        if with_tensorboard and first_rank():
             reporters.append(stack.enter_context(tensorboard(path / "tensorboard")))
 
         def tell(row: Mapping[str, Any], epochs: int) -> None:
@@ -70,12 +71,6 @@ def _trained(experiment: Experiment, path: Path, report: Reporter) -> dict[str, 
         report=report,
         facts=facts,
     )
-
-
-def _first_rank() -> bool:
-    import os
-
-    return os.environ.get("RANK", "0") == "0"
 
 
 def keep_record(experiment: Experiment, path: Path) -> None:

@@ -64,13 +64,13 @@ def _fewer(arguments: list[str]) -> list[str]:
 
 
 def _torchrun(arguments: list[str]) -> str:
-    """Real processes, which print their results once."""
-    words = [*_fewer(arguments), "--set", "epochs=1", "--set", "accelerator=cpu"]
+    """Real processes for one epoch, which print their results once."""
+    words = [*arguments, "--set", "epochs=1", "--set", "accelerator=cpu"]
     command = [sys.executable, "-m", "torch.distributed.run", *words]
     alone = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=alone, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("test after temperature: accuracy") == SEEDS, done.stdout
+    assert done.stdout.count("test after temperature: accuracy") == 1, done.stdout
     return done.stdout
 
 

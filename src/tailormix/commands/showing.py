@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from tailormix.experiments.many import NOT_STARTED
-from tailormix.ranks import first_rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ def shown(outcomes: Iterator[Outcome], total: int) -> Iterator[Outcome]:
     from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(stderr=True, quiet=not first_rank())
+    console = Console(stderr=True)
     started = time.monotonic()
     with Progress(console=console, disable=not console.is_terminal) as bars:
         task = bars.add_task("runs", total=total)

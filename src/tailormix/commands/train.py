@@ -54,12 +54,13 @@ def train(
     """
     from tailormix.experiments.engines import ENGINES
 
-    if jobs > 1 and world_size() > 1:
-        raise typer.BadParameter(
-            f"runs of {world_size()} ranks go one by one, got {jobs}", param_hint="--jobs"
-        )
     chosen = [*(settings or []), *(["compile=true"] if compiled else [])]
     records = _records(experiment, chosen, seeds)
+    if len(records) > 1 and world_size() > 1:
+        raise typer.BadParameter(
+            f"torchrun trains one run on its {world_size()} ranks: expected one seed, got {len(records)}",
+            param_hint="--seeds",
+        )
     if engine not in ENGINES:
         raise typer.BadParameter(f"expected {', '.join(ENGINES)}, got {engine!r}", param_hint="--engine")
     paths = [_folder(out, experiment, record) for record in records]

@@ -45,7 +45,7 @@ def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
     """
     inner = unwrap(model)
     if x.is_cpu and x.dim() == 4 and getattr(inner, "any_memory_format", False):
-        x = x.contiguous(memory_format=torch.channels_last)  # in which a CPU takes half the time
+        x = x.contiguous(memory_format=torch.channels_last)  # in which a CPU takes two fifths less time
     with torch.no_grad(), _measuring(inner), catch_input(inner, layer, rows=x.shape[0]) as caught:
         inner(x)
     return caught()

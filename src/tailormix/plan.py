@@ -125,7 +125,7 @@ def _beyond_caches(a: Tensor) -> bool:
 def _bag(a: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
     """λ_i a_i + (1 - λ_i) a_σ(i) in one pass, as weighted sums of bags of two rows; (n, ...) of float32.
 
-    Rows are cut into k pieces, each with a bag of its own: long ones take torch half as long again.
+    Rows are cut into k pieces, each with a bag of its own: long rows take torch a third longer.
     """
     n = a.shape[0]
     k = pieces(a.numel() // n)

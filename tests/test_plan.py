@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from tailormix import Plan
-from tailormix import plan as plan_module
-from tailormix.plan import one_hot, pieces, take
+from tailormix.plan import one_hot, take
 
 
 def test_blend_by_hand() -> None:
@@ -98,60 +97,6 @@ def test_every_field_has_one_value_a_sample(name: str, shape: tuple[int, ...]) -
 def test_partner_has_one_axis() -> None:
     with pytest.raises(ValueError, match=r"partner must have shape \(n,\)"):
         Plan(torch.tensor([[1], [0]]), torch.ones(2))
-
-
-@pytest.fixture
-def caches_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every tensor counts as too large for the caches."""
-    monkeypatch.setattr(plan_module, "LARGE", 0)
-    monkeypatch.setattr(plan_module, "LONG", 0)
-
-
-@pytest.mark.usefixtures("caches_of_nothing")
-@pytest.mark.parametrize("shape", [(4,), (4, 3), (4, 3, 6, 6)])
-def test_one_pass_over_a_large_tensor_blends_the_same(shape: tuple[int, ...]) -> None:
-    plan = Plan(torch.tensor([3, 2, 1, 0]), torch.tensor([0.0, 1.0, 0.3, 0.25]))
-    a = torch.rand(shape)
-    before = a.clone()
-    got = plan.blend(a)
-    lam = plan.lam.view(-1, *(1,) * (a.dim() - 1))
-    torch.testing.assert_close(got, lam * a + (1 - lam) * a[plan.partner])
-    assert torch.equal(a, before)
-    assert torch.equal(got[0], a[3])
-    assert torch.equal(got[1], a[1])
-
-
-@pytest.mark.usefixtures("caches_of_nothing")
-def test_one_pass_is_for_plain_tensors_alone() -> None:
-    """Gradients, other precisions and other memory formats take the general way, and come out as before."""
-    plan = Plan(torch.tensor([1, 0]), torch.tensor([0.75, 0.5]))
-    a = torch.tensor([[0.0], [8.0]], requires_grad=True)
-    plan.blend(a).sum().backward()
-    assert a.grad is not None
-    assert a.grad.tolist() == [[1.25], [0.75]]
-    assert plan.blend(a.detach().half()).dtype == torch.half
-    images = torch.rand(2, 3, 5, 5).to(memory_format=torch.channels_last)
-    assert plan.blend(images).is_contiguous(memory_format=torch.channels_last)
-
-
-@pytest.mark.parametrize("length", [2**13, 10007])
-def test_large_batches_take_one_pass(length: int) -> None:
-    """Of rows that are cut into pieces, and of one that cannot be: its length is a prime."""
-    generator = torch.Generator().manual_seed(0)
-    a, lam = torch.rand(128, length, generator=generator), torch.rand(128, generator=generator)
-    plan = Plan(torch.randperm(128, generator=generator), lam)
-    assert plan_module._beyond_caches(a)
-    assert not plan_module._beyond_caches(a[:96])
-    with torch.device("meta"):  # which concerns new tensors of the user's
-        got = plan.blend(a)
-    torch.testing.assert_close(got, torch.lerp(a[plan.partner], a, lam[:, None]))
-
-
-@pytest.mark.parametrize("length", [1, 1024, 3072, 3073, 4096, 12288, 150528, 10007, 2 * 10007])
-def test_pieces_are_equal_and_not_long(length: int) -> None:
-    k = pieces(length)
-    assert length % k == 0
-    assert length // k <= plan_module.PIECE or length % 10007 == 0
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.int64])

@@ -245,18 +245,18 @@ def test_two_processes_measure_like_one() -> None:
 def test_steepness_is_what_the_kernel_says(tau_max: float, tau_std: float, unit: float, shift: float) -> None:
     distance = torch.tensor([0.0, 1.0, shift])
     tau = similarity_kernel(distance, tau_max, tau_std)
-    found = kernel_steepness(distance * unit, unit, *kernel_line(tau_max, tau_std))
+    found = kernel_steepness(distance * unit, unit, kernel_line(tau_max, tau_std))
     torch.testing.assert_close(found, -0.5 * (9 * tau).log(), rtol=1e-5, atol=1e-5)
 
 
 def test_no_mixing_is_infinitely_steep() -> None:
-    assert kernel_steepness(torch.tensor([0.0, 9.0]), 1.0, *kernel_line(0.0, 0.25)).tolist() == [math.inf] * 2
+    assert kernel_steepness(torch.tensor([0.0, 9.0]), 1.0, kernel_line(0.0, 0.25)).tolist() == [math.inf] * 2
 
 
 @pytest.mark.parametrize("tau_std", [5e-324, 1e-20, 1e-6, 0.01, 0.25, 1e6])
 @pytest.mark.parametrize("tau_max", [1e-300, 0.2, 1.0, 1e300])
 def test_an_average_distance_has_the_steepness_of_tau_max(tau_max: float, tau_std: float) -> None:
-    found = kernel_steepness(torch.ones(1), 1.0, *kernel_line(tau_max, tau_std)).item()
+    found = kernel_steepness(torch.ones(1), 1.0, kernel_line(tau_max, tau_std)).item()
     assert found == pytest.approx(-0.5 * (math.log(9) + math.log(tau_max)), rel=1e-6, abs=1e-5)
 
 
@@ -289,5 +289,5 @@ def test_whole_distances_have_a_kernel_of_real_numbers() -> None:
 @pytest.mark.parametrize("unit", [1e-17, 1e-5, 1.0, 1e17])
 @pytest.mark.parametrize("tau_std", [5e-324, 1e-20, 1e-13])
 def test_the_sharpest_kernels(unit: float, tau_std: float) -> None:
-    steepness = kernel_steepness(torch.tensor([0.0, 0.5, 2.0]) * unit, unit, *kernel_line(1.0, tau_std))
+    steepness = kernel_steepness(torch.tensor([0.0, 0.5, 2.0]) * unit, unit, kernel_line(1.0, tau_std))
     assert beta_draw(torch.full((3,), 0.4), steepness).tolist() == [0.5, 0.5, 0.0]

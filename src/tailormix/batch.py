@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
+from torch import Tensor
 
-from tailormix.plan import Plan, one_hot, take
+from tailormix.plan import INTEGERS, Plan, one_hot, take
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
     from torch.distributed import ProcessGroup
+
+    from tailormix.bags import Bags
 
 Space = str | Callable[["Tensor"], "Tensor"]
 SPACES = ("embedding", "input", "label")
@@ -97,7 +100,8 @@ class Batch:
 
     def features(self, space: Space | None = None) -> Tensor:
         """The points (n, ...) between which distances are measured."""
-        space = self.space(space)
+        if space is None:
+            space = self.space(space)
         if space == "embedding":
             points = self.embeddings
             if points is None:
@@ -105,17 +109,18 @@ class Batch:
                     "embeddings are needed by space='embedding' (the default for classification): pass "
                     "embeddings=, use .loss(model, x, y), or measure distances in space='input'"
                 )
-            return points if isinstance(points, torch.Tensor) else points()
+            return points if isinstance(points, Tensor) else points()
         if callable(space):
             return _measured(space, self.x)
         return self.x if space == "input" else self._label_points(self.y)
 
     def pair_features(self, partner: Tensor, space: Space | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """The points (n, ...) of the samples, points to choose partners from, and which are chosen, (n,)."""
+        if space is None:
+            space = self.space(space)
         points = self.features(space)
         if self.pool is None:
             return points, points, partner
-        space = self.space(space)
         if space == "label":
             others = self._label_points(self.pool.y[partner])
         elif space == "embedding":
@@ -160,6 +165,7 @@ class Mixed:
         plan: who was mixed with whom; its coefficients are those that really happened (CutMix corrects them).
         batch: where it came from.
         place: tells for a model at which layer to mix (``None``: the input); absent if ``x`` is mixed.
+        bags: those in which ``x`` was blended by the plan, if it was: targets can be blended in them, too.
 
     """
 
@@ -167,6 +173,7 @@ class Mixed:
     plan: Plan
     batch: Batch
     place: Callable[[nn.Module], str | None] | None = None
+    bags: Bags | None = None
 
     def predict(self, model: nn.Module) -> Any:
         """Run the model, mixing on the way where that is still to be done."""
@@ -185,16 +192,16 @@ class Mixed:
 
     def targets(self, num_classes: int | None = None) -> Tensor:
         """Mixed targets: soft rows (n, C) for classes, mixed values for real targets."""
-        batch, plan = self.batch, self.plan
+        batch, plan, bags = self.batch, self.plan, self.bags
         if plan.lam_targets is not None:
-            plan = plan.for_targets
+            plan, bags = plan.for_targets, None
         pool = None if batch.pool is None else batch.pool.y
         if batch.y.is_floating_point():
             return plan.blend(batch.y, pool)
         classes = batch.num_classes or num_classes
         if classes is None:
             raise ValueError("num_classes is needed to turn class indices into soft targets, got None")
-        return plan.blend_labels(batch.y, classes, pool)
+        return plan.blend_labels(batch.y, classes, pool, bags)
 
     def weight(self) -> Tensor | None:
         """Weights of the mixed samples: those of the two samples, mixed like the targets."""
@@ -212,22 +219,23 @@ def check_batch(batch: Batch) -> None:
     """Reject what no method can work with, before anything is drawn."""
     x: Any = batch.x  # whatever was given
     y: Any = batch.y
-    if not isinstance(x, torch.Tensor) or not x.is_floating_point() or not x.dim() or not x.shape[0]:
+    points: Any = batch.embeddings
+    shape = x.shape if isinstance(x, Tensor) and x.is_floating_point() else ()
+    if not shape or not shape[0]:
         _reject_inputs(x)
-    n = x.shape[0]
-    if not isinstance(y, torch.Tensor) or not y.dim() or y.shape[0] != n:
+    n = shape[0]
+    shape = y.shape if isinstance(y, Tensor) else ()
+    if not shape or shape[0] != n:
         _reject_rows("y", y, n)
-    if not y.is_floating_point():
-        if y.dim() != 1 or y.dtype == torch.bool or y.is_complex():
-            _reject_classes(y)
-    elif batch.num_classes is not None and y.shape != (n, batch.num_classes):
-        raise ValueError(f"soft targets must have shape ({n}, {batch.num_classes}), got {tuple(y.shape)}")
-    embeddings = batch.embeddings
-    if isinstance(embeddings, torch.Tensor):
-        if not embeddings.dim() or embeddings.shape[0] != n:
-            _reject_rows("embeddings", embeddings, n)
-    elif embeddings is not None and not callable(embeddings):
-        _reject_rows("embeddings", embeddings, n)
+    if y.dtype in INTEGERS:
+        if len(shape) != 1:
+            raise ValueError(f"class indices must have shape (n,), got {tuple(shape)}")
+    elif not y.is_floating_point():
+        raise TypeError(f"y must hold class indices or real numbers, got dtype {y.dtype}")
+    elif batch.num_classes is not None and shape != (n, batch.num_classes):
+        raise ValueError(f"soft targets must have shape ({n}, {batch.num_classes}), got {tuple(shape)}")
+    if points is not None and not callable(points):
+        _check_rows("embeddings", points, n)
     if batch.ids is not None or batch.weight is not None:
         _check_columns(batch, n)
 
@@ -241,12 +249,12 @@ def _check_columns(batch: Batch, n: int) -> None:
 
 
 def _check_rows(name: str, value: Any, n: int) -> None:
-    if not isinstance(value, torch.Tensor) or not value.dim() or value.shape[0] != n:
+    if not isinstance(value, Tensor) or not value.dim() or value.shape[0] != n:
         _reject_rows(name, value, n)
 
 
 def _reject_inputs(x: object) -> NoReturn:
-    if not isinstance(x, torch.Tensor):
+    if not isinstance(x, Tensor):
         raise TypeError(f"x must be a tensor, got {type(x).__name__}")
     if not x.is_floating_point():
         raise TypeError(f"x must be floating point, got dtype {x.dtype}: convert images with x.float() / 255")
@@ -254,12 +262,6 @@ def _reject_inputs(x: object) -> NoReturn:
 
 
 def _reject_rows(name: str, value: object, n: int) -> NoReturn:
-    if not isinstance(value, torch.Tensor):
+    if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
     raise ValueError(f"{name} must have {n} rows like x, got shape {tuple(value.shape)}")
-
-
-def _reject_classes(y: Tensor) -> NoReturn:
-    if y.dtype == torch.bool or y.is_complex():
-        raise TypeError(f"y must hold class indices or real numbers, got dtype {y.dtype}")
-    raise ValueError(f"class indices must have shape (n,), got {tuple(y.shape)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
+from torch import float32, rand, randperm
 from torch.compiler import is_dynamo_compiling
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Draws:
         """U(0, 1), of the given shape."""
         if self.generator is None:
             # numbers are cheaper than a tuple of them
-            return torch.rand(*shape or ((),), dtype=torch.float32, device=self.device)
+            return rand(*shape or ((),), dtype=float32, device=self.device)
         draw = torch.rand(shape, generator=self.generator, dtype=torch.float32, device="cpu")
         return draw.to(self.device)
 
@@ -39,7 +40,7 @@ class Draws:
         if is_dynamo_compiling():  # an index of inductor may not come from randperm
             return self.uniform(n).argsort()
         if self.generator is None:
-            return torch.randperm(n, device=self.device)
+            return randperm(n, device=self.device)
         return torch.randperm(n, generator=self.generator, device="cpu").to(self.device)
 
     def below(self, n: int, count: int) -> Tensor:

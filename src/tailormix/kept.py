@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch.compiler import is_compiling, is_dynamo_compiling
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+transformed: Callable[[], bool] = torch._C._are_functorch_transforms_active  # vmap, grad, jvp ...
 is_batched: Callable[[Tensor], bool] = torch._C._functorch.is_batchedtensor
+T = TypeVar("T")
 PRECISE = (torch.float32, torch.float64)
 
 
@@ -48,7 +50,7 @@ def kept_outside(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     >>> kept_outside(lambda n: torch.arange(n))(3)
     tensor([0, 1, 2])
     """
-    remembered = remembering(make)
+    remembered = remembering(make, at_most=64)
 
     def call(*arguments: object) -> Tensor:
         return make(*arguments) if is_dynamo_compiling() else remembered(*arguments)
@@ -56,10 +58,10 @@ def kept_outside(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return functools.update_wrapper(call, make)
 
 
-def remembering(make: Callable[..., Tensor]) -> functools._lru_cache_wrapper[Tensor]:
-    """Likewise, for what no compiled graph asks for, at the least cost of asking."""
+def remembering(make: Callable[..., T], at_most: int | None = None) -> functools._lru_cache_wrapper[T]:
+    """Likewise, for what no compiled graph asks for, at the least cost of asking; that is without a limit."""
     # Made outside inference mode, what is kept serves calls in it and out of it.
-    return functools.lru_cache(maxsize=64)(torch.inference_mode(False)(make))
+    return functools.lru_cache(maxsize=at_most)(torch.inference_mode(False)(make))
 
 
 def scalar(value: float, like: Tensor) -> Tensor | float:

@@ -6,16 +6,18 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.compiler import is_compiling
+from torch import Tensor, float32, float64, rsub
+from torch.compiler import is_dynamo_compiling
 
 from tailormix import checks
-from tailormix.kept import PRECISE, is_batched, kept_outside, number, readable, scalar
+from tailormix.kept import PRECISE, kept_outside, number, readable, scalar, transformed
 from tailormix.plan import take
 from tailormix.warping import steepness
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from torch.distributed import ProcessGroup
+
+    KernelLine = tuple[float, float, Tensor]
 
 mse_loss: Any = torch._C._nn.mse_loss  # what torch.nn.functional calls, after it has broadcast the shapes
 NARROW = 128  # width up to which distances pair by pair are faster than by matrix products
@@ -86,8 +88,8 @@ def distance_and_unit(
     Small batches pay for operations, and who goes on computing can divide on the way. (Compiled ones pay for
     every name that is looked up on the way, since the compiler guards them all in every call.)
     """
-    if a.is_cpu and not is_compiling():
-        if group is None and (a.dtype == torch.float64) == double and not is_batched(a):
+    if a.is_cpu and not is_dynamo_compiling():
+        if group is None and (a.dtype is float64) == double and type(a) is Tensor and not transformed():
             # Few operations, exact enough for all but extreme points.
             distance = _narrow_squares(a, b, partner)
             if not squared:
@@ -179,22 +181,24 @@ def trusted_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tensor:
     return kernel if tau_max == 1 else kernel.mul_(scalar(_representable(tau_max), distance))
 
 
-def kernel_line(tau_max: float, tau_std: float) -> tuple[float, float]:
-    """Slope and middle of the steepness of ω_τ, which is linear in the distance for the τ of Eq. 4.
+def kernel_line(tau_max: float, tau_std: float) -> KernelLine:
+    """Slope, middle and start of the steepness of ω_τ, which is linear in the distance for the τ of Eq. 4.
 
-    -½ log(9τ) = -½ log(9 τ_max) + (d̄ - 1) / (4 τ_std²)
+    -½ log(9τ) = -½ log(9 τ_max) + (d̄ - 1) / (4 τ_std²); the middle is at d̄ = 1, the start at d̄ = 0.
     """
-    return min(0.25 / tau_std / tau_std, STEEPEST), steepness(tau_max)
+    slope, middle = min(0.25 / tau_std / tau_std, STEEPEST), steepness(tau_max)
+    return slope, middle, number(middle - slope, float32)
 
 
-def kernel_steepness(distance: Tensor, unit: float, slope: float, middle: float) -> Tensor:
+def kernel_steepness(distance: Tensor, unit: float, line: KernelLine) -> Tensor:
     """The steepness of ω_τ at ``distance`` / ``unit`` on a :func:`kernel_line`, without a detour over τ."""
+    slope, middle, start = line
     if unit == 1:
         return (distance - 1.0).mul_(slope).add_(middle)
     if slope > SHARP:  # where one sum would lose the middle, on which equal distances depend
         return (distance / unit).sub_(1.0).mul_(slope).add_(middle)
     # With a unit of its own, the distance lies where a kept number is the cheapest.
-    return torch.rsub(distance, number(middle - slope, distance.dtype), alpha=-slope / unit)
+    return rsub(distance, start, alpha=-slope / unit)
 
 
 def _representable(tau_max: float) -> float:

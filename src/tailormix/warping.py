@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import cat, grid_sampler, logit
 from torch.compiler import is_dynamo_compiling
 
 from tailormix import checks
-from tailormix.kept import PRECISE, constant, kept, one, readable, remembering
+from tailormix.kept import PRECISE, constant, kept, number, one, readable, remembering
 from tailormix.tables import LEVEL_SCALE, LEVELS, STEEPNESS_AT_ONE, STEEPNESSES, shipped_slope
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ BILINEAR, BORDER = 0, 1  # as torch numbers them
 INVERSION_STEPS = 4
 HIGHEST_LOG = 80.0  # e^80 is beyond LIMIT and within float32
 LEAST_DRAW = 2.0**-25  # stands for the draw 0: the middle of the interval up to the next one of a CPU
-level_scale, minus_twice = constant("level_scale", LEVEL_SCALE), constant("minus_twice", -2 * LEVEL_SCALE)
+minus_twice = constant("minus_twice", -2 * LEVEL_SCALE)
+SCALE = number(LEVEL_SCALE, torch.float32)
 
 
 def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", exact: bool = False) -> Tensor:
@@ -127,12 +129,12 @@ def beta_draw(u: Tensor, steep: Tensor) -> Tensor:
         steep: the :func:`steepness` of τ, in [-∞, ∞], (n,).
 
     """
-    level = torch.logit(u, LEAST_DRAW)
+    level = logit(u, LEAST_DRAW)
     if is_dynamo_compiling():
         level = level * LEVEL_SCALE
         return (_fused(level.sigmoid(), steep.sigmoid()) * level).sigmoid()
-    level.mul_(level_scale())
-    return _sampled(torch.cat((level, steep)).sigmoid_()).mul_(level).sigmoid_()
+    level.mul_(SCALE)
+    return _sampled(cat((level, steep)).sigmoid_()).mul_(level).sigmoid_()
 
 
 def beta(lam: Tensor, tau: Tensor) -> Tensor:
@@ -203,7 +205,7 @@ def _sampled(places: Tensor) -> Tensor:
     """The same for n columns and n rows, one after the other: (2n,) → (n,)."""
     n = places.shape[0] // 2
     grid = places.as_strided((1, 1, n, 2), (2 * n, 2 * n, 1, n))
-    return torch.grid_sampler(_table(places.device, places.dtype), grid, BILINEAR, BORDER, True).view(n)
+    return grid_sampler(_table(places.device, places.dtype), grid, BILINEAR, BORDER, True).view(n)
 
 
 def _fused(column: Tensor, row: Tensor) -> Tensor:

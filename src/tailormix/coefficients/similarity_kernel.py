@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tailormix.batch import Batch
     from tailormix.draws import Draws
+    from tailormix.similarity import KernelLine
 
 SAMPLING = ("warp", "exact", "direct")
 
@@ -89,32 +90,34 @@ class SimilarityKernel:
         return [(self.tau_max, self.tau_std), (tau_max, tau_std)]
 
     @functools.cached_property
-    def _lines(self) -> tuple[tuple[float, float], ...]:
+    def _lines(self) -> tuple[KernelLine, ...]:
         """How steepness depends on distance, for each of them; nothing where the table does not serve."""
         tabled = self.sampling == "warp" and self.kind == "inverse_beta"
         return tuple(kernel_line(*kernel) for kernel in self._kernels) if tabled else ()
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        return self._drawn(batch, partner, draws)[0]
+        points, others, chosen = batch.pair_features(partner, self.space)
+        distance, unit = distance_and_unit(points, others, chosen, self.squared, batch.group)
+        return self._drawn(partner, distance, unit, draws)
 
     def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         """The plan with the distances and the τ behind it."""
-        plan, distance, unit = self._drawn(batch, partner, draws)
-        relative = distance / unit
-        return replace(plan, tau=trusted_kernel(relative, self.tau_max, self.tau_std), distance=relative)
-
-    def _drawn(self, batch: Batch, partner: Tensor, draws: Draws) -> tuple[Plan, Tensor, float]:
-        """A plan, and the distances and their unit behind it."""
         points, others, chosen = batch.pair_features(partner, self.space)
         distance, unit = distance_and_unit(points, others, chosen, self.squared, batch.group)
-        if not self._lines:
-            return Plan(partner, *self._untabled(distance / unit, draws)), distance, unit
-        u = draws.uniform(distance.shape[0])
-        lam = beta_draw(u, kernel_steepness(distance, unit, *self._lines[0]))
-        if len(self._lines) == 1:
-            return Plan(partner, lam), distance, unit
-        targets = beta_draw(u, kernel_steepness(distance, unit, *self._lines[1]))
-        return Plan(partner, lam, targets), distance, unit
+        relative = distance / unit
+        plan = self._drawn(partner, distance, unit, draws)
+        return replace(plan, tau=trusted_kernel(relative, self.tau_max, self.tau_std), distance=relative)
+
+    def _drawn(self, partner: Tensor, distance: Tensor, unit: float, draws: Draws) -> Plan:
+        """A plan for pairs at these distances."""
+        lines = self._lines
+        if not lines:
+            return Plan(partner, *self._untabled(distance / unit, draws))
+        u = draws.uniform(partner.shape[0])
+        lam = beta_draw(u, kernel_steepness(distance, unit, lines[0]))
+        if len(lines) == 1:
+            return Plan(partner, lam)
+        return Plan(partner, lam, beta_draw(u, kernel_steepness(distance, unit, lines[1])))
 
     def _untabled(self, relative: Tensor, draws: Draws) -> list[Tensor]:
         """Coefficients without the table of the default warp."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from tailormix.bags import blend
 from tailormix.batch import Batch, Mixed
 from tailormix.plan import Plan, mix
 
@@ -21,5 +22,7 @@ class Linear:
 
     def __call__(self, batch: Batch, plan: Plan, draws: Draws) -> Mixed:
         if batch.pool is None and batch.room is None:
-            return Mixed(plan.blend(batch.x), plan, batch)
+            found = blend(batch.x, plan.partner, plan.lam)
+            if found is not None:
+                return Mixed(found[0], plan, batch, bags=found[1])
         return Mixed(mix(batch.x, batch.partner_inputs(plan.partner), plan.lam), plan, batch)

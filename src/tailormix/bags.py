@@ -1,0 +1,77 @@
+"""Blending in one pass: a sample and its partner are a bag of two rows, and torch takes weighted sums."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, addcmul, embedding_bag, float32
+from torch.compiler import is_dynamo_compiling
+
+from tailormix.kept import transformed
+
+if TYPE_CHECKING:
+    Bags = tuple[Tensor, Tensor, Tensor]  # rows (2n,), sample and partner in turn; their shares; n starts
+
+LARGE, LONG = 2**18, 2**10  # numbers in a tensor and in a row from which one pass beats two
+PIECE = 3 * 2**10  # numbers in a piece of a row: torch takes a third longer for long ones
+SUM = 0  # as torch numbers what is done with a bag
+
+
+def blend(a: Tensor, partner: Tensor, lam: Tensor) -> tuple[Tensor, Bags | None] | None:
+    """λ_i a_i + (1 - λ_i) a_σ(i), or nothing where two passes do better.
+
+    They do for small tensors, which stay in the caches from one pass to the next, and where torch has no fast
+    bags. Beside the blend come its bags, for labels, unless they hold pieces of rows.
+    """
+    size = a.numel()
+    if size < LARGE or is_dynamo_compiling() or not a.is_cpu or type(a) is not Tensor:
+        return None
+    shape = a.shape
+    n = shape[0]
+    if size < LONG * n or a.dtype is not float32 or a.requires_grad or not a.is_contiguous() or transformed():
+        return None
+    k, own, steps, starts, second, signs = _layout(n, size // n)
+    if lam.dtype is not float32:
+        lam = lam.float()
+    rows = addcmul(own, partner.view(n, 1, 1), steps).view(-1)
+    shares = addcmul(second, lam.view(n, 1, 1), signs).view(-1)
+    blended = embedding_bag(a.view(n * k, -1), rows, starts, False, SUM, False, shares)[0].view(shape)
+    return blended, (rows, shares, starts) if k == 1 else None
+
+
+def sums(table: Tensor, rows: Tensor, shares: Tensor, starts: Tensor) -> Tensor:
+    """Σ share · table[row] over each bag, which is what :func:`blend` does.
+
+    >>> sums(torch.eye(2), torch.tensor([0, 1]), torch.tensor([0.75, 0.25]), torch.tensor([0]))
+    tensor([[0.7500, 0.2500]])
+    """
+    return embedding_bag(table, rows, starts, False, SUM, False, shares)[0]
+
+
+def pieces(length: int) -> int:
+    """Into how many equal pieces to cut a row of this length, of ``PIECE`` or fewer; 1 where that cannot be.
+
+    >>> pieces(3 * 32 * 32), pieces(3 * 224 * 224), pieces(10007)
+    (1, 49, 1)
+    """
+    fewest = -(-length // PIECE)
+    return next((k for k in range(fewest, 4 * fewest) if length % k == 0), 1)
+
+
+@functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)
+def _layout(n: int, length: int) -> tuple[int, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """What all blends of n rows have in common: k, own, steps, starts, second and signs.
+
+    The j-th piece of sample i is row k i + j. A bag holds two: rows = own + steps · partner, and their shares
+    are second + signs · λ, which is λ and 1 - λ.
+    """
+    k = pieces(length)
+    with torch.device("cpu"):
+        row = torch.arange(n * k)
+        own = torch.stack((row, row % k), dim=1).view(n, k, 2)
+        second = torch.tensor([0.0, 1.0], dtype=float32).repeat(k, 1)
+        signs = torch.tensor([1.0, -1.0], dtype=float32)
+        return k, own, torch.tensor([0, k]), 2 * row, second, signs

@@ -72,6 +72,19 @@ def test_large_batches_take_one_pass(length: int) -> None:
     torch.testing.assert_close(blend(a, plan.partner, lam.double())[0], expected)  # type: ignore[index]
 
 
+@pytest.mark.parametrize("clean", [False, True])
+@pytest.mark.parametrize("length", [3 * 2**10, 2**13])
+def test_several_blends_below_each_other(length: int, clean: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    a = torch.rand(128, length, generator=generator)
+    pairs = [(torch.randperm(128, generator=generator), torch.rand(128, generator=generator)) for _ in "abc"]
+    pairs[2] = pairs[2][0], pairs[2][1].double()
+    found = blend(a, *pairs[0], pairs[1:], clean)
+    assert found is not None
+    expected = [torch.lerp(a[partner], a, lam.float()[:, None]) for partner, lam in pairs]
+    torch.testing.assert_close(found[0], torch.cat([a] * clean + expected))
+
+
 def test_small_batches_and_short_rows_take_two() -> None:
     partner, lam = torch.arange(2**9), torch.ones(2**9)
     assert blend(torch.rand(2**9, 2**10), partner, lam) is not None
@@ -123,6 +136,23 @@ def test_labels_out_of_range(label: int) -> None:
     x, h = torch.rand(4, 5), torch.rand(4, 2)
     with pytest.raises(ValueError, match=r"y must lie in 0\.\.2 \(num_classes=3\), got"):
         SKMixup(num_classes=3)(x, torch.tensor([0, 1, 2, label]), embeddings=h)
+
+
+@pytest.mark.parametrize("name", ["regmixup", "sk-regmixup", "rankmixup", "rankmixup-mrl", "mit-l", "mit-a"])
+def test_objectives_of_several_batches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = torch.Generator().manual_seed(0)
+    x, h = torch.rand(6, 3, 4, 4, generator=source), torch.rand(6, 5, generator=source)
+    model, y = (
+        torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 3)),
+        torch.tensor([0, 1, 2, 0, 1, 2]),
+    )
+    settings = {"layers": ("0",)} if name == "mit-a" else {}
+    method = build_method(name, num_classes=3, **settings)
+    two = method.loss(model, x, y, embeddings=h, generator=torch.Generator().manual_seed(1))
+    monkeypatch.setattr(bags, "LARGE", 0)
+    monkeypatch.setattr(bags, "LONG", 0)
+    one = method.loss(model, x, y, embeddings=h, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(one, two)
 
 
 @pytest.mark.parametrize("name", NAMES)

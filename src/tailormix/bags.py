@@ -6,12 +6,16 @@ import functools
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, addcmul, embedding_bag, float32
+from torch import Tensor, addcmul, cat, embedding_bag, float32
 from torch.compiler import is_dynamo_compiling
 
 from tailormix.kept import transformed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Pairing = tuple[Tensor, Tensor]  # partner and lam of a plan
+    Layout = tuple[int, Tensor, Tensor, Tensor, Tensor, Tensor]
     Bags = tuple[Tensor, Tensor, Tensor]  # rows (2n,), sample and partner in turn; their shares; n starts
 
 LARGE, LONG = 2**18, 2**10  # numbers in a tensor and in a row from which one pass beats two
@@ -19,11 +23,16 @@ PIECE = 3 * 2**10  # numbers in a piece of a row: torch takes a third longer for
 SUM = 0  # as torch numbers what is done with a bag
 
 
-def blend(a: Tensor, partner: Tensor, lam: Tensor) -> tuple[Tensor, Bags | None] | None:
+def blend(
+    a: Tensor, partner: Tensor, lam: Tensor, further: Sequence[Pairing] = (), clean: bool = False
+) -> tuple[Tensor, Bags | None] | None:
     """λ_i a_i + (1 - λ_i) a_σ(i), or nothing where two passes do better.
 
     They do for small tensors, which stay in the caches from one pass to the next, and where torch has no fast
     bags. Beside the blend come its bags, for labels, unless they hold pieces of rows.
+
+    ``further`` pairs (partner, lam) are blended below the first in the same tensor, and all of them below
+    ``a`` itself if ``clean``.
     """
     size = a.numel()
     if size < LARGE or is_dynamo_compiling() or not a.is_cpu or type(a) is not Tensor:
@@ -32,13 +41,28 @@ def blend(a: Tensor, partner: Tensor, lam: Tensor) -> tuple[Tensor, Bags | None]
     n = shape[0]
     if size < LONG * n or a.dtype is not float32 or a.requires_grad or not a.is_contiguous() or transformed():
         return None
-    k, own, steps, starts, second, signs = _layout(n, size // n)
+    layout = _layout(n, size // n)
+    k, own, steps, starts, second, signs = layout
     if lam.dtype is not float32:
         lam = lam.float()
     rows = addcmul(own, partner.view(n, 1, 1), steps).view(-1)
     shares = addcmul(second, lam.view(n, 1, 1), signs).view(-1)
+    if further or clean:
+        rows, shares, starts = _together(rows, shares, layout, further, clean)
+        return sums(a.view(n * k, -1), rows, shares, starts).view(-1, *shape[1:]), None
     blended = embedding_bag(a.view(n * k, -1), rows, starts, False, SUM, False, shares)[0].view(shape)
     return blended, (rows, shares, starts) if k == 1 else None
+
+
+def _together(rows: Tensor, shares: Tensor, layout: Layout, further: Sequence[Pairing], clean: bool) -> Bags:
+    """The bags of several blends below each other, given those of the first."""
+    _, own, steps, _, second, signs = layout
+    single, whole, starts = _starts(len(rows) // 2, 1 + len(further), clean)
+    all_rows, all_shares = ([single, rows], [whole, shares]) if clean else ([rows], [shares])
+    for partner, lam in further:
+        all_rows.append(addcmul(own, partner.view(-1, 1, 1), steps).view(-1))
+        all_shares.append(addcmul(second, lam.view(-1, 1, 1).to(float32), signs).view(-1))
+    return cat(all_rows), cat(all_shares), starts
 
 
 def sums(table: Tensor, rows: Tensor, shares: Tensor, starts: Tensor) -> Tensor:
@@ -62,7 +86,7 @@ def pieces(length: int) -> int:
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)
-def _layout(n: int, length: int) -> tuple[int, Tensor, Tensor, Tensor, Tensor, Tensor]:
+def _layout(n: int, length: int) -> Layout:
     """What all blends of n rows have in common: k, own, steps, starts, second and signs.
 
     The j-th piece of sample i is row k i + j. A bag holds two: rows = own + steps · partner, and their shares
@@ -75,3 +99,13 @@ def _layout(n: int, length: int) -> tuple[int, Tensor, Tensor, Tensor, Tensor, T
         second = torch.tensor([0.0, 1.0], dtype=float32).repeat(k, 1)
         signs = torch.tensor([1.0, -1.0], dtype=float32)
         return k, own, torch.tensor([0, k]), 2 * row, second, signs
+
+
+@functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)
+def _starts(n: int, blends: int, clean: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """As many rows as bags of their own, their shares, and where these and the bags of two start."""
+    with torch.device("cpu"):
+        single, pairs = torch.arange(n), torch.arange(0, 2 * n * blends, 2)
+        starts = torch.cat((single, pairs + n)) if clean else pairs
+        return single, torch.ones(n, dtype=float32), starts

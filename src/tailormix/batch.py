@@ -56,7 +56,6 @@ class Batch:
         ids: (n,) identities of the samples in the training set.
         weight: (n,) weights of the samples in the loss.
         group: the ranks over which mean distances are taken.
-        room: memory for mixed inputs, shaped like ``x``, where the caller has some.
 
     """
 
@@ -68,7 +67,6 @@ class Batch:
     ids: Tensor | None = None
     weight: Tensor | None = None
     group: ProcessGroup | None = None
-    room: Tensor | None = None
 
     def __len__(self) -> int:
         return self.x.shape[0]
@@ -77,20 +75,6 @@ class Batch:
     def classification(self) -> bool:
         """Integer targets, or a number of classes, mean classification."""
         return self.num_classes is not None or not self.y.is_floating_point()
-
-    def with_room(self, room: Tensor) -> Batch:
-        """The same batch, and memory for its mixed inputs."""
-        return Batch(
-            self.x,
-            self.y,
-            self.num_classes,
-            self.embeddings,
-            self.pool,
-            self.ids,
-            self.weight,
-            self.group,
-            room,
-        )
 
     def space(self, space: Space | None) -> Space:
         """The space of distances: embeddings for classification and labels for regression, unless named."""
@@ -135,8 +119,6 @@ class Batch:
         """The inputs of the partners, as a tensor of its own."""
         if self.pool is not None:
             return self.pool.inputs(partner)
-        if self.room is not None:
-            return torch.index_select(self.x, 0, partner, out=self.room)
         return take(self.x, partner)
 
     def _label_points(self, y: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from tailormix import checks
 from tailormix.batch import Batch, Mixed, Pool, check_batch
 from tailormix.draws import Draws
 from tailormix.embeddings import embed
+from tailormix.interpolation import Linear
 from tailormix.objectives.reduction import check_history, default_criterion
 from tailormix.plan import check_range
 from tailormix.words import explained
@@ -257,6 +258,15 @@ class _Mix:
         """Whether embeddings of this batch will be asked for."""
         words = (self.method.pairs.needs_embeddings, self.method.coefficients.needs_embeddings)
         return self.given is None and any(batch.classification if word is None else word for word in words)
+
+    def linear_plan(self, batch: Batch) -> Plan | None:
+        """A plan alone, if all that is to be done by it is to blend the inputs with each other."""
+        if type(self.method.interpolation) is not Linear or batch.pool is not None:
+            return None
+        if self.given is None:
+            return self.method.coefficients(batch, self.pairing(batch), self.draws)
+        _check_rows(self.given, batch)
+        return self.given
 
     def __call__(self, batch: Batch) -> Mixed:
         return self.method._mix(batch, self.draws, self.given)

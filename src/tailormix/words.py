@@ -103,6 +103,9 @@ class Mix(Protocol):
     def draws(self) -> Draws:
         """Where further random numbers come from."""
 
+    def linear_plan(self, batch: Batch) -> Plan | None:
+        """A fresh plan, if all that is to be done by it is to ``blend`` the inputs; else nothing."""
+
     def __call__(self, batch: Batch) -> Mixed:
         """A fresh mixed batch each time."""
 

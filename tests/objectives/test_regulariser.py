@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 
 import pytest
 import torch
@@ -12,7 +11,6 @@ from torch.nn.functional import cross_entropy, one_hot
 
 from nets import Staged, plan, seeded
 from tailormix import RegMixup, SKRegMixup
-from tailormix.batch import Batch
 
 X, Y = torch.randn(4, 4, generator=seeded()), torch.tensor([0, 1, 2, 0])
 MIX = plan([1, 2, 3, 0], [0.9, 0.5, 0.2, 1.0])
@@ -94,9 +92,3 @@ def test_a_model_that_returns_no_tensor() -> None:
     for method in (RegMixup(), SKRegMixup()):
         with pytest.raises(TypeError, match="the model must return a tensor, got dict"):
             method.loss(Named(), X, Y)
-
-
-def test_room_is_all_that_a_batch_with_room_adds() -> None:
-    given = {field.name: object() for field in fields(Batch)}
-    room = torch.empty(1)
-    assert vars(Batch(**given).with_room(room)) == given | {"room": room}  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ class Linear:
     rowwise: ClassVar[bool] = True
 
     def __call__(self, batch: Batch, plan: Plan, draws: Draws) -> Mixed:
-        if batch.pool is None and batch.room is None:
+        if batch.pool is None:
             found = blend(batch.x, plan.partner, plan.lam)
             if found is not None:
                 return Mixed(found[0], plan, batch, bags=found[1])

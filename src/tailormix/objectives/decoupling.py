@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from tailormix import checks
+from tailormix.bags import blend
 from tailormix.embeddings import rewrite_output, unwrap
 from tailormix.kept import kept_outside
 from tailormix.objectives.grouped_norm import normalised_apart
@@ -65,8 +66,7 @@ class DecoupledLogits:
         law = _separated(mix, batch)
         lam = law.pairs(mix.draws, 1)[:, 0]
         partner = mix.pairing(batch)
-        mixtures = mix_twice(batch.x, batch.partner_inputs(partner), lam)
-        first, second = (as_tensor(model(x)) for x in mixtures)
+        first, second = (as_tensor(model(x)) for x in _mixtures(batch.x, partner, lam).chunk(2))
         return _halves(decouple(first, second, lam), partner, batch, criterion)
 
 
@@ -104,7 +104,7 @@ class DecoupledStages:
             first, second = stacked.chunk(2)
             return mix_twice(first, second, next(weights)).flatten(0, 1)
 
-        x = mix_twice(batch.x, batch.partner_inputs(partner), lam[:, 0]).flatten(0, 1)
+        x = _mixtures(batch.x, partner, lam[:, 0])
         with contextlib.ExitStack() as stack:
             stack.enter_context(normalised_apart(model, groups=2))
             for name in stages:
@@ -112,6 +112,13 @@ class DecoupledStages:
             logits = as_tensor(model(x))
         first, second = logits.chunk(2)
         return _halves(mix_twice(first, second, next(weights)), partner, batch, criterion)
+
+
+def _mixtures(x: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
+    """The inputs mixed with their partners' by λ₁ and by λ₂, one below the other, (2n, ...)."""
+    first, second = lam.view(2, 1).expand(2, len(x))
+    found = blend(x, partner, first, [(partner, second)])
+    return mix_twice(x, take(x, partner), lam).flatten(0, 1) if found is None else found[0]
 
 
 def _separated(mix: Mix, batch: Batch) -> SeparatedCoefficients:

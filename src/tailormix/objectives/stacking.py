@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch.compiler import is_compiling
 
+from tailormix.bags import blend
+from tailormix.batch import Batch, Mixed
+from tailormix.plan import mix as mixed_over
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
-    from tailormix.batch import Batch, Mixed
+    from tailormix.plan import Plan
     from tailormix.words import Mix
 
 
@@ -19,30 +25,32 @@ def mixed_together(
 ) -> tuple[list[Mixed], Tensor | None]:
     """``mixes`` mixed batches, and their inputs in one tensor, after the clean ones if those are wanted.
 
-    There is no such tensor where mixing happens inside the model. The batches are mixed in its memory where
-    torch allows it, since copying them would take as long as mixing.
+    There is no such tensor where mixing happens inside the model.
     """
-    n, first = len(batch), int(clean)
-    if mixes + first == 1:
-        mixed = [mix(batch)]
-        return mixed, mixed[0].x if mixed[0].place is None else None
-    memory = _memory(batch, mixes + first)
-    if memory is None:
-        mixed = [mix(batch) for _ in range(mixes)]
-    else:
-        mixed = [mix(batch.with_room(memory.narrow(0, k * n, n))) for k in range(first, first + mixes)]
+    plans = [plan for plan in (mix.linear_plan(batch) for _ in range(mixes)) if plan is not None]
+    if plans:
+        together = _blended_together(batch.x, plans, clean)
+        parts = together.chunk(clean + mixes)[clean:]
+        return [Mixed(x, plan, batch) for x, plan in zip(parts, plans, strict=True)], together
+    mixed = [mix(batch) for _ in range(mixes)]
     if any(each.place is not None for each in mixed):
         return mixed, None
-    if memory is None or any(each.x is not each.batch.room for each in mixed):
-        return mixed, torch.cat([batch.x] * first + [each.x for each in mixed])
+    inputs = [batch.x] * clean + [each.x for each in mixed]
+    return mixed, inputs[0] if len(inputs) == 1 else torch.cat(inputs)
+
+
+def _blended_together(x: Tensor, plans: Sequence[Plan], clean: bool) -> Tensor:
+    """In one pass, or at least in the memory where they are to lie, since copying takes as long as mixing."""
+    first, *further = ((plan.partner, plan.lam) for plan in plans)
+    found = blend(x, *first, further, clean)
+    if found is not None:
+        return found[0]
+    if is_compiling() or x.requires_grad or not x.is_contiguous():
+        return torch.cat([x] * clean + [plan.blend(x) for plan in plans])
+    memory = x.new_empty(((clean + len(plans)) * len(x), *x.shape[1:]))
+    parts = memory.chunk(clean + len(plans))
     if clean:
-        memory.narrow(0, 0, n).copy_(batch.x)
-    return mixed, memory
-
-
-def _memory(batch: Batch, batches: int) -> Tensor | None:
-    """Room for so many batches; none where torch cannot write into it, or partners bring their own."""
-    x = batch.x
-    if is_compiling() or x.requires_grad or not x.is_contiguous() or batch.pool is not None:
-        return None
-    return x.new_empty((batches * len(batch), *x.shape[1:]))
+        parts[0].copy_(x)
+    for part, plan in zip(parts[clean:], plans, strict=True):
+        mixed_over(x, torch.index_select(x, 0, plan.partner, out=part), plan.lam)
+    return memory

@@ -91,10 +91,14 @@ def distance_and_unit(
     if a.is_cpu and not is_dynamo_compiling():
         if group is None and (a.dtype is float64) == double and type(a) is Tensor and not transformed():
             # Few operations, exact enough for all but extreme points.
-            distance = _narrow_squares(a, b, partner)
+            if a is b and a.dim() == 2 and a.dtype is float32 and not a.requires_grad:
+                others = a.index_select(0, partner)
+                distance = mse_loss(others, a, ELEMENTWISE, out=others).sum(1)
+            else:
+                distance = _narrow_squares(a, b, partner)
             if not squared:
                 distance.sqrt_()
-            unit = distance.sum().item() / (distance.shape[0] or 1)
+            unit = distance.sum().item() / (partner.shape[0] or 1)
             if TINY < unit < HUGE:
                 return distance, unit
         length = _wide_length(_differences(a, b, partner))
@@ -125,12 +129,9 @@ def euclidean(a: Tensor, b: Tensor, partner: Tensor) -> Tensor:
 
 def _narrow_squares(a: Tensor, b: Tensor, partner: Tensor) -> Tensor:
     """‖a_i - b_σ(i)‖², in the precision of the points, with one further copy of them."""
-    if a is b and a.dtype in PRECISE and a.dim() == 2 and not a.requires_grad:
-        others = a.index_select(0, partner)
-    else:
-        a, others = rows_of(a), rows_of(take(b, partner))
-        if a.dtype != others.dtype:
-            return (others - a).square_().sum(1).to(a.dtype)
+    a, others = rows_of(a), rows_of(take(b, partner))
+    if a.dtype != others.dtype:
+        return (others - a).square_().sum(1).to(a.dtype)
     squares: Tensor = mse_loss(others, a, ELEMENTWISE, out=others)
     return squares.sum(1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailormix import checks
@@ -95,36 +95,34 @@ class SimilarityKernel:
         tabled = self.sampling == "warp" and self.kind == "inverse_beta"
         return tuple(kernel_line(*kernel) for kernel in self._kernels) if tabled else ()
 
-    def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
+    def __call__(self, batch: Batch, partner: Tensor, draws: Draws, explained: bool = False) -> Plan:
         points, others, chosen = batch.pair_features(partner, self.space)
         distance, unit = distance_and_unit(points, others, chosen, self.squared, batch.group)
-        return self._drawn(partner, distance, unit, draws)
+        lines, targets = self._lines, None
+        if not lines:
+            lam, targets = self._untabled(distance / unit, draws)
+        else:
+            u = draws.uniform(partner.shape[0])
+            lam = beta_draw(u, kernel_steepness(distance, unit, lines[0]))
+            if len(lines) > 1:
+                targets = beta_draw(u, kernel_steepness(distance, unit, lines[1]))
+        if not explained:
+            return Plan(partner, lam, targets)
+        relative = distance / unit
+        return Plan(partner, lam, targets, trusted_kernel(relative, self.tau_max, self.tau_std), relative)
 
     def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         """The plan with the distances and the τ behind it."""
-        points, others, chosen = batch.pair_features(partner, self.space)
-        distance, unit = distance_and_unit(points, others, chosen, self.squared, batch.group)
-        relative = distance / unit
-        plan = self._drawn(partner, distance, unit, draws)
-        return replace(plan, tau=trusted_kernel(relative, self.tau_max, self.tau_std), distance=relative)
+        return self(batch, partner, draws, explained=True)
 
-    def _drawn(self, partner: Tensor, distance: Tensor, unit: float, draws: Draws) -> Plan:
-        """A plan for pairs at these distances."""
-        lines = self._lines
-        if not lines:
-            return Plan(partner, *self._untabled(distance / unit, draws))
-        u = draws.uniform(partner.shape[0])
-        lam = beta_draw(u, kernel_steepness(distance, unit, lines[0]))
-        if len(lines) == 1:
-            return Plan(partner, lam)
-        return Plan(partner, lam, beta_draw(u, kernel_steepness(distance, unit, lines[1])))
-
-    def _untabled(self, relative: Tensor, draws: Draws) -> list[Tensor]:
-        """Coefficients without the table of the default warp."""
+    def _untabled(self, relative: Tensor, draws: Draws) -> tuple[Tensor, Tensor | None]:
+        """Coefficients of inputs, and of targets where they differ, without the table of the default warp."""
         taus = [trusted_kernel(relative, *kernel) for kernel in self._kernels]
         if self.sampling == "direct":
-            return [draws.beta(taus[0])]
+            return draws.beta(taus[0]), None
         u = draws.uniform(relative.shape[0])
-        if self.sampling == "exact":
-            return [exact_warp(u, tau, self.kind) for tau in taus]
-        return [WARPS[self.kind](u, tau) for tau in taus]
+        warped = [
+            exact_warp(u, tau, self.kind) if self.sampling == "exact" else WARPS[self.kind](u, tau)
+            for tau in taus
+        ]
+        return warped[0], warped[1] if self.disentangled else None

@@ -42,7 +42,7 @@ def encoded(words: list[str], label: int) -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--reviews", type=int, default=400)
     parser.add_argument("--method", default="sk-mixup")
     options = parser.parse_args(arguments)

@@ -60,6 +60,9 @@ class Scripted:
     def uniform(self, *shape: int) -> Tensor:
         return torch.tensor(self.values.pop(0)).view(shape)
 
+    def levels(self, n: int) -> Tensor:
+        return torch.special.ndtri(self.uniform(n).double()).float()
+
     def below(self, n: int, count: int) -> Tensor:
         return (self.uniform(count) * n).long()
 

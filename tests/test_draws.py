@@ -7,6 +7,7 @@ import torch
 from scipy import stats
 
 from tailormix.draws import Draws
+from tailormix.warping import uniform_at
 
 CPU = torch.device("cpu")
 
@@ -63,9 +64,17 @@ def test_indices_below() -> None:
     assert {draws(seed).choice(3) for seed in range(30)} == {0, 1, 2}
 
 
+def test_levels_are_normal_and_their_place_is_uniform() -> None:
+    level = draws().levels(20_000)
+    assert stats.kstest(level.double().numpy(), "norm").pvalue > 1e-3
+    assert stats.kstest(uniform_at(level).double().numpy(), "uniform").pvalue > 1e-3
+    torch.testing.assert_close(uniform_at(-level), 1 - uniform_at(level), rtol=0, atol=1.2e-7)
+
+
 def test_one_seed_one_result() -> None:
     for draw in (
         lambda d: d.uniform(5),
+        lambda d: d.levels(5),
         lambda d: d.permutation(9),
         lambda d: d.below(100, 9),
         lambda d: d.beta(torch.full((9,), 0.7)),
@@ -78,15 +87,17 @@ def test_one_seed_one_result() -> None:
 def test_generator_leaves_the_global_state_alone() -> None:
     before = torch.random.get_rng_state()
     source = draws()
-    source.uniform(3), source.permutation(3), source.below(5, 3), source.choice(5), source.beta(torch.ones(3))
+    source.uniform(3), source.levels(3), source.permutation(3), source.below(5, 3), source.choice(5)
+    source.beta(torch.ones(3))
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_default_device_does_not_matter() -> None:
-    expected = draws().uniform(3), draws().choice(10**9)
+    expected = draws().uniform(3), draws().levels(3), draws().choice(10**9)
     with torch.device("meta"):
         assert torch.equal(draws().uniform(3), expected[0])
-        assert draws().choice(10**9) == expected[1]
+        assert torch.equal(draws().levels(3), expected[1])
+        assert draws().choice(10**9) == expected[2]
 
 
 def test_generator_must_live_on_the_cpu() -> None:

@@ -290,4 +290,4 @@ def test_whole_distances_have_a_kernel_of_real_numbers() -> None:
 @pytest.mark.parametrize("tau_std", [5e-324, 1e-20, 1e-13])
 def test_the_sharpest_kernels(unit: float, tau_std: float) -> None:
     steepness = kernel_steepness(torch.tensor([0.0, 0.5, 2.0]) * unit, unit, kernel_line(1.0, tau_std))
-    assert beta_draw(torch.full((3,), 0.4), steepness).tolist() == [0.5, 0.5, 0.0]
+    assert beta_draw(torch.full((3,), -0.25), steepness).tolist() == [0.5, 0.5, 0.0]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch import float32, rand, randperm
+from torch import float32, logit, rand, randn, randperm
 from torch.compiler import is_dynamo_compiling
+
+from tailormix.tables import LEVEL_SCALE
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+LEAST = 2.0**-25  # stands for the draw 0: the middle of the interval up to the next one of a CPU
 GRAINS = ("batch", "sample")  # how finely coefficients may be drawn
 SMALLEST, LARGEST = 1e-30, 1e30  # stand for the shape parameters 0 and ∞
 
@@ -34,6 +37,18 @@ class Draws:
             return rand(*shape or ((),), dtype=float32, device=self.device)
         draw = torch.rand(shape, generator=self.generator, dtype=torch.float32, device="cpu")
         return draw.to(self.device)
+
+    def levels(self, n: int) -> Tensor:
+        """Places of n draws in their law, for :func:`tailormix.warping.beta_draw`.
+
+        They are standard normal, z for the quantile at Φ(z), which takes fewer operations than a uniform one.
+        The compiler does better by uniform ones, and gets their logits.
+        """
+        if is_dynamo_compiling():
+            return logit(self.uniform(n), LEAST) * LEVEL_SCALE
+        if self.generator is None:
+            return randn(n, dtype=float32, device=self.device)
+        return randn(n, generator=self.generator, dtype=float32, device="cpu").to(self.device)
 
     def permutation(self, n: int) -> Tensor:
         """A uniform permutation of n indices."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import cat, grid_sampler, logit
+from torch import cat, grid_sampler
 from torch.compiler import is_dynamo_compiling
 
 from tailormix import checks
-from tailormix.kept import PRECISE, constant, kept, number, one, readable, remembering
+from tailormix.kept import PRECISE, constant, kept, one, readable, remembering
 from tailormix.tables import LEVEL_SCALE, LEVELS, STEEPNESS_AT_ONE, STEEPNESSES, shipped_slope
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ CEILING = 1e24  # stands for τ = ∞, its inverse for τ = 0; below LIMIT, so t
 BILINEAR, BORDER = 0, 1  # as torch numbers them
 INVERSION_STEPS = 4
 HIGHEST_LOG = 80.0  # e^80 is beyond LIMIT and within float32
-LEAST_DRAW = 2.0**-25  # stands for the draw 0: the middle of the interval up to the next one of a CPU
+LAST_NORMAL = 8.0  # beyond all normal draws
 minus_twice = constant("minus_twice", -2 * LEVEL_SCALE)
-SCALE = number(LEVEL_SCALE, torch.float32)
 
 
 def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", exact: bool = False) -> Tensor:
@@ -121,20 +120,30 @@ def steepness(tau: float) -> float:
     return math.inf if tau == 0 else STEEPNESS_AT_ONE - 0.5 * math.log(tau)
 
 
-def beta_draw(u: Tensor, steep: Tensor) -> Tensor:
-    """A draw from Beta(τ, τ) for each draw u of ``torch.rand``, by :func:`inverse_beta`.
+def beta_draw(level: Tensor, steep: Tensor) -> Tensor:
+    """A draw from Beta(τ, τ) for each of ``level``: its quantile there, by table as :func:`inverse_beta`.
 
     Args:
-        u: draws, (n,).
+        level: random places from :meth:`tailormix.draws.Draws.levels`, (n,): z for the quantile at Φ(z).
         steep: the :func:`steepness` of τ, in [-∞, ∞], (n,).
 
     """
-    level = logit(u, LEAST_DRAW)
     if is_dynamo_compiling():
-        level = level * LEVEL_SCALE
         return (_fused(level.sigmoid(), steep.sigmoid()) * level).sigmoid()
-    level.mul_(SCALE)
-    return _sampled(cat((level, steep)).sigmoid_()).mul_(level).sigmoid_()
+    places = cat((level, steep)).sigmoid_()
+    return _sampled(places, _normal_table(level.device, level.dtype)).mul_(level).sigmoid_()
+
+
+def beta_at(level: Tensor, tau: float) -> Tensor:
+    """The same for one τ."""
+    if tau == 1:
+        return uniform_at(level)
+    return beta_draw(level, level.new_full((), steepness(tau)).expand(level.shape))
+
+
+def uniform_at(level: Tensor) -> Tensor:
+    """The same for the uniform law."""
+    return (level / LEVEL_SCALE).sigmoid() if is_dynamo_compiling() else torch.special.ndtr(level)
 
 
 def beta(lam: Tensor, tau: Tensor) -> Tensor:
@@ -198,14 +207,15 @@ def _interpolate(column: Tensor, row: Tensor) -> Tensor:
     if is_dynamo_compiling():
         return _fused(column, row)
     n = column.numel()
-    return _sampled(torch.cat((column.reshape(n), row.reshape(n)))).view_as(column)
+    places = torch.cat((column.reshape(n), row.reshape(n)))
+    return _sampled(places, _table(places.device, places.dtype)).view_as(column)
 
 
-def _sampled(places: Tensor) -> Tensor:
+def _sampled(places: Tensor, table: Tensor) -> Tensor:
     """The same for n columns and n rows, one after the other: (2n,) → (n,)."""
     n = places.shape[0] // 2
     grid = places.as_strided((1, 1, n, 2), (2 * n, 2 * n, 1, n))
-    return grid_sampler(_table(places.device, places.dtype), grid, BILINEAR, BORDER, True).view(n)
+    return grid_sampler(table, grid, BILINEAR, BORDER, True).view(n)
 
 
 def _fused(column: Tensor, row: Tensor) -> Tensor:
@@ -228,12 +238,33 @@ def _slopes(device: torch.device, dtype: torch.dtype) -> Tensor:
 
 @remembering
 def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Both halves of it, in a quarter of an image.
+    """The same as an image for torch's sampler."""
+    return _image(_slopes(device, dtype))
+
+
+@remembering
+def _normal_table(device: torch.device, dtype: torch.dtype) -> Tensor:
+    """Logit ω_τ(Φ(z)) / z over σ(steepness) and σ(z), likewise, from the table over logits."""
+    slopes = _slopes(torch.device("cpu"), torch.float64)
+    z = 2 * torch.atanh(torch.arange(1, LEVELS, dtype=torch.float64, device="cpu") / LEVELS)
+    z = torch.cat((z, z.new_full((1,), LAST_NORMAL)))
+    level = (torch.special.log_ndtr(z) - torch.special.log_ndtr(-z)) * LEVEL_SCALE
+    place = (level.sigmoid() - 0.5) * (2 * LEVELS)
+    left = place.long().clamp(max=LEVELS - 1)
+    rest = torch.lerp(slopes[:, left], slopes[:, left + 1], place - left) * (level / z)
+    # The last column is that of z = ∞, and such that the value at LAST_NORMAL, within its cell, comes out.
+    within = LEVELS * math.tanh(LAST_NORMAL / 2) - (LEVELS - 1)
+    rest[:, -1] = torch.lerp(rest[:, -2], rest[:, -1], 1 / within)
+    first = slopes[:, :1] * (LEVEL_SCALE * 4 / math.sqrt(2 * math.pi))  # the limit at z = 0
+    return _image(torch.cat((first, rest), dim=1).to(device=device, dtype=dtype))
+
+
+def _image(upper: Tensor) -> Tensor:
+    """Both halves of a table, in a quarter of an image.
 
     The sampler counts from -1 to 1, and σ runs from 0 to 1. So that the quarter lies together in memory, as
     it would alone, the others lie over it and over the NaN before it. That is read where σ is NaN.
     """
-    upper = _slopes(device, dtype)
     slope = torch.cat((upper.flip(1), upper[:, 1:]), dim=1)
     rows, columns = (size - 1 for size in slope.shape)
     before = rows * (columns + 1) + columns

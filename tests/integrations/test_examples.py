@@ -67,5 +67,5 @@ def test_mixing_in_and_after_the_loader(run: Run, how: list[str]) -> None:
 
 @pytest.mark.parametrize("method", ["sk-mixup", "mit-l"])
 def test_text_of_hugging_face(run: Run, method: str) -> None:
-    ((accuracy, _, _),) = run("huggingface_text", "--epochs", "3", "--reviews", "300", "--method", method)
+    ((accuracy, _, _),) = run("huggingface_text", "--epochs", "5", "--reviews", "300", "--method", method)
     assert accuracy > 0.6

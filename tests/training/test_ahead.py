@@ -47,12 +47,10 @@ class Doubled:
 
 
 class Fixed(Draws):
-    """The same uniforms for every batch."""
+    """The same levels for every batch."""
 
-    u = torch.linspace(0.01, 0.99, 8)
-
-    def uniform(self, *shape: int) -> torch.Tensor:
-        return self.u.clone().view(shape)
+    def levels(self, n: int) -> torch.Tensor:
+        return torch.linspace(-2.5, 2.5, n)
 
 
 @pytest.mark.parametrize("space", ["label", "input"])

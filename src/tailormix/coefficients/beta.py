@@ -10,7 +10,7 @@ import torch
 from tailormix import checks
 from tailormix.draws import GRAINS
 from tailormix.plan import Plan
-from tailormix.warping import beta_draw, steepness
+from tailormix.warping import beta_at
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,8 +45,7 @@ class Beta:
 
 
 def sample(alpha: float, count: int, draws: Draws) -> Tensor:
-    """``count`` draws from Beta(α, α), by warping uniforms (Proposition 3.3)."""
+    """``count`` draws from Beta(α, α), by warping (Proposition 3.3)."""
     if alpha == 0:
         return torch.ones(count, device=draws.device)
-    u = draws.uniform(count)
-    return u if alpha == 1 else beta_draw(u, u.new_full((), steepness(alpha)).expand(count))
+    return beta_at(draws.levels(count), alpha)

@@ -10,7 +10,7 @@ from tailormix import checks
 from tailormix.batch import SPACES, Space
 from tailormix.plan import Plan
 from tailormix.similarity import distance_and_unit, kernel_line, kernel_steepness, trusted_kernel
-from tailormix.warping import WARPS, beta_draw, exact_warp
+from tailormix.warping import WARPS, beta_draw, exact_warp, uniform_at
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -102,10 +102,10 @@ class SimilarityKernel:
         if not lines:
             lam, targets = self._untabled(distance / unit, draws)
         else:
-            u = draws.uniform(partner.shape[0])
-            lam = beta_draw(u, kernel_steepness(distance, unit, lines[0]))
+            level = draws.levels(partner.shape[0])
+            lam = beta_draw(level, kernel_steepness(distance, unit, lines[0]))
             if len(lines) > 1:
-                targets = beta_draw(u, kernel_steepness(distance, unit, lines[1]))
+                targets = beta_draw(level, kernel_steepness(distance, unit, lines[1]))
         if not explained:
             return Plan(partner, lam, targets)
         relative = distance / unit
@@ -120,7 +120,7 @@ class SimilarityKernel:
         taus = [trusted_kernel(relative, *kernel) for kernel in self._kernels]
         if self.sampling == "direct":
             return draws.beta(taus[0]), None
-        u = draws.uniform(relative.shape[0])
+        u = uniform_at(draws.levels(relative.shape[0]))
         warped = [
             exact_warp(u, tau, self.kind) if self.sampling == "exact" else WARPS[self.kind](u, tau)
             for tau in taus

@@ -11,7 +11,7 @@ from tailormix import checks
 from tailormix.batch import SPACES, Space
 from tailormix.plan import Plan
 from tailormix.similarity import relative_distance
-from tailormix.warping import inverse_beta
+from tailormix.warping import beta_draw, steepness
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,6 +48,7 @@ class TwoBeta:
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         distance = relative_distance(*batch.pair_features(partner, self.space), group=batch.group)
-        u = draws.uniform(len(batch))
-        tau = torch.where(distance < 1, u.new_full((), self.alpha_near), self.alpha_far)
-        return Plan(partner, inverse_beta(u, tau), tau=tau, distance=distance)
+        near = distance < 1
+        tau = torch.where(near, self.alpha_near, self.alpha_far).float()
+        steep = torch.where(near, steepness(self.alpha_near), steepness(self.alpha_far)).float()
+        return Plan(partner, beta_draw(draws.levels(len(batch)), steep), tau=tau, distance=distance)

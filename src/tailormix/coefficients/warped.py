@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tailormix import checks
 from tailormix.draws import GRAINS
 from tailormix.plan import Plan
-from tailormix.warping import WARPS, warp
+from tailormix.warping import WARPS, beta_at, uniform_at, warp
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,9 +44,12 @@ class Warped:
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         n = len(batch)
-        u = draws.uniform(n if self.per == "sample" else 1)
-        lam = warp(u, self.tau, self.kind).expand(n)
-        tau = u.new_full((n,), self.tau)
+        level = draws.levels(n if self.per == "sample" else 1)
+        lam = self._warped(level, self.tau).expand(n)
+        tau = level.new_full((n,), self.tau)
         if self.tau_targets is None:
             return Plan(partner, lam, tau=tau)
-        return Plan(partner, lam, warp(u, self.tau_targets, self.kind).expand(n), tau=tau)
+        return Plan(partner, lam, self._warped(level, self.tau_targets).expand(n), tau=tau)
+
+    def _warped(self, level: Tensor, tau: float) -> Tensor:
+        return beta_at(level, tau) if self.kind == "inverse_beta" else warp(uniform_at(level), tau, self.kind)

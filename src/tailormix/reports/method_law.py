@@ -41,6 +41,11 @@ class Level:
         """The level, in this shape."""
         return torch.full(shape, self.u)
 
+    def levels(self, n: int) -> torch.Tensor:
+        """The normal number at the level, n times."""
+        normal: torch.Tensor = torch.special.ndtri(self.uniform(n).double())
+        return normal.float()
+
     def beta(self, concentration: torch.Tensor) -> torch.Tensor:
         """The quantile of Beta(τ_i, τ_i) at the level."""
         return inverse_beta(self.uniform(*concentration.shape), concentration)

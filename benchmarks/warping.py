@@ -10,7 +10,7 @@ from tailormix import similarity_kernel, warp
 from tailormix.benching.timing import race
 from tailormix.draws import Draws
 from tailormix.training.memory import keep_freed_memory
-from tailormix.warping import inverse_beta
+from tailormix.warping import beta_draw, steepness
 
 SIZES = {128: 3.0, 1024: 12.0, 8192: 40.0}  # n, and how many times faster than beta.ppf warp is meant to be
 PEER = "scipy.stats.beta.ppf"
@@ -27,11 +27,11 @@ def _race(n: int, target: float, seconds: float) -> list[Record]:
     u = torch.rand(n, generator=generator)
     tau = similarity_kernel(2 * torch.rand(n, generator=generator), tau_max=1.0, tau_std=0.25)
     u64, tau64 = u.double().numpy(), tau.double().numpy()
-    draws = Draws(u.device)
+    draws, steep = Draws(u.device), torch.tensor([steepness(each) for each in tau64.tolist()])
     timings = race(
         {
             "warp": lambda: warp(u, tau),
-            "warp, unchecked (as methods use it)": lambda: inverse_beta(u, tau),
+            "draw and warp, as methods do": lambda: beta_draw(draws.levels(n), steep),
             "warp, exact": lambda: warp(u, tau, exact=True),
             "direct Beta sampling": lambda: draws.beta(tau),
             PEER: lambda: stats.beta.ppf(u64, tau64, tau64),

@@ -1,7 +1,10 @@
 """Blending in one pass: the same numbers as in two, and only where one pass is the better way."""
 
+from dataclasses import replace
+
 import pytest
 import torch
+from torch.autograd import forward_ad
 
 from tailormix import METHODS, Mixup, Plan, SKMixup, bags, build_method
 from tailormix.bags import blend, pieces
@@ -56,6 +59,44 @@ def test_transforms_of_functions_take_the_general_way() -> None:
     assert slope.tolist() == [[1.0], [1.0]]
 
 
+@pytest.mark.usefixtures("caches_of_nothing")
+def test_forward_derivatives_take_the_general_way() -> None:
+    plan = Plan(torch.tensor([1, 0]), torch.tensor([0.75, 0.5]))
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.tensor([[0.0], [8.0]]), torch.ones(2, 1))
+        value, slope = forward_ad.unpack_dual(plan.blend(dual))
+        assert value.tolist() == [[2.0], [4.0]]
+        assert slope is not None
+        assert slope.tolist() == [[1.0], [1.0]]
+        x, _ = SKMixup(num_classes=2, space="input")(dual, torch.tensor([0, 1]))
+        assert forward_ad.unpack_dual(x).tangent is not None
+
+
+@pytest.mark.usefixtures("caches_of_nothing")
+def test_labels_follow_the_plan_of_the_mix() -> None:
+    """Whoever corrects the coefficients of a mixed batch gets the targets of the corrected plan."""
+    batch = Batch(torch.rand(4, 5), torch.tensor([0, 1, 2, 3]), 4)
+    mixed = Linear()(batch, PLAN, None)  # type: ignore[arg-type]
+    corrected = replace(mixed, plan=Plan(PLAN.partner, torch.full((4,), 0.5)))
+    assert corrected.targets().tolist() == [
+        [0.5, 0, 0, 0.5],
+        [0, 0.5, 0.5, 0],
+        [0, 0.5, 0.5, 0],
+        [0.5, 0, 0, 0.5],
+    ]
+
+
+@pytest.mark.parametrize("name", ["regmixup", "rankmixup", "rankmixup-mrl"])
+@pytest.mark.parametrize("width", [64, 3072])
+def test_gradients_of_coefficients(name: str, width: int) -> None:
+    x, y = torch.rand(128, width), torch.arange(128) % 3
+    lam = torch.rand(128, requires_grad=True)
+    plan = Plan(torch.randperm(128), lam)
+    build_method(name, num_classes=3).loss(torch.nn.Linear(width, 3), x, y, plan=plan).backward()
+    assert lam.grad is not None
+    assert lam.grad.abs().max() > 0
+
+
 @pytest.mark.parametrize("length", [3 * 2**10, 2**13, 10007])
 def test_large_batches_take_one_pass(length: int) -> None:
     """Of whole rows, of rows that are cut into pieces, and of one that cannot be: its length is a prime."""
@@ -87,9 +128,9 @@ def test_several_blends_below_each_other(length: int, clean: bool) -> None:
 
 def test_small_batches_and_short_rows_take_two() -> None:
     partner, lam = torch.arange(2**9), torch.ones(2**9)
-    assert blend(torch.rand(2**9, 2**10), partner, lam) is not None
-    assert blend(torch.rand(2**9, 2**10 - 1), partner, lam) is None
-    assert blend(torch.rand(2**7, 2**10), partner[: 2**7], lam[: 2**7]) is None
+    assert blend(torch.rand(2**9, 2**11), partner, lam) is not None
+    assert blend(torch.rand(2**9, 2**11 - 1), partner, lam) is None
+    assert blend(torch.rand(2**6, 2**11), partner[: 2**6], lam[: 2**6]) is None
 
 
 @pytest.mark.parametrize("length", [1, 1024, 3072, 3073, 4096, 12288, 150528, 10007, 2 * 10007])
@@ -107,6 +148,7 @@ def test_labels_are_blended_in_the_same_bags(dtype: torch.dtype, classes: int) -
     y = torch.tensor([0, 2, 2, 1]).to(dtype)
     mixed = Linear()(Batch(torch.rand(4, 5), y, classes), PLAN, None)  # type: ignore[arg-type]
     assert mixed.bags is not None
+    assert mixed.bags[1] is not None
     got = mixed.targets()
     torch.testing.assert_close(got, PLAN.blend_labels(y, classes), rtol=0, atol=6e-8)
     assert got[1].tolist() == got[2].tolist() == [float(c == 2) for c in range(classes)]

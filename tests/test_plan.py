@@ -1,5 +1,7 @@
 """Plans: blending by hand, memory formats, and what is refused."""
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 
@@ -111,3 +113,13 @@ def test_a_graph_may_hold_several_numbers_of_classes() -> None:
     both = torch.compile(lambda y: (one_hot(y, 3), one_hot(y, 5)), backend="aot_eager", fullgraph=True)
     for rows, classes in zip(both(y), (3, 5), strict=True):
         assert torch.equal(rows, torch.nn.functional.one_hot(y, classes).float())
+
+
+def test_a_subclass_is_checked_likewise() -> None:
+    @dataclass(frozen=True)
+    class Noted(Plan):
+        note: str = ""
+
+    assert Noted(torch.tensor([0]), torch.ones(1), note="kept").note == "kept"
+    with pytest.raises(ValueError, match=r"lam must have shape \(n,\) like partner, got \(2,\)"):
+        Noted(torch.tensor([0]), torch.ones(2))

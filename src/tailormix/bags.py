@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, addcmul, cat, embedding_bag, float32
 from torch.compiler import is_dynamo_compiling
 
-from tailormix.kept import transformed
+from tailormix.kept import remembering, transformed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     Layout = tuple[int, Tensor, Tensor, Tensor, Tensor, Tensor]
     Bags = tuple[Tensor, Tensor, Tensor]  # rows (2n,), sample and partner in turn; their shares; n starts
 
-LARGE, LONG = 2**18, 2**10  # numbers in a tensor and in a row from which one pass beats two
+LARGE, LONG = 2**18, 2**11  # numbers in a tensor and in a row from which one pass beats two
 PIECE = 3 * 2**10  # numbers in a piece of a row: torch takes a third longer for long ones
 SUM = 0  # as torch numbers what is done with a bag
 
@@ -43,8 +42,8 @@ def blend(
         return None
     layout = _layout(n, size // n)
     k, own, steps, starts, second, signs = layout
-    if lam.dtype is not float32:
-        lam = lam.float()
+    if lam.dtype is not float32 or not lam.is_cpu:
+        lam = lam.to("cpu", float32)
     rows = addcmul(own, partner.view(n, 1, 1), steps).view(-1)
     shares = addcmul(second, lam.view(n, 1, 1), signs).view(-1)
     if further or clean:
@@ -61,7 +60,7 @@ def _together(rows: Tensor, shares: Tensor, layout: Layout, further: Sequence[Pa
     all_rows, all_shares = ([single, rows], [whole, shares]) if clean else ([rows], [shares])
     for partner, lam in further:
         all_rows.append(addcmul(own, partner.view(-1, 1, 1), steps).view(-1))
-        all_shares.append(addcmul(second, lam.view(-1, 1, 1).to(float32), signs).view(-1))
+        all_shares.append(addcmul(second, lam.view(-1, 1, 1).to("cpu", float32), signs).view(-1))
     return cat(all_rows), cat(all_shares), starts
 
 
@@ -84,9 +83,7 @@ def pieces(length: int) -> int:
     return next((k for k in range(fewest, 4 * fewest) if length % k == 0), 1)
 
 
-@functools.lru_cache(maxsize=64)
-@torch.inference_mode(False)
-def _layout(n: int, length: int) -> Layout:
+def _laid_out(n: int, length: int) -> Layout:
     """What all blends of n rows have in common: k, own, steps, starts, second and signs.
 
     The j-th piece of sample i is row k i + j. A bag holds two: rows = own + steps · partner, and their shares
@@ -101,11 +98,15 @@ def _layout(n: int, length: int) -> Layout:
         return k, own, torch.tensor([0, k]), 2 * row, second, signs
 
 
-@functools.lru_cache(maxsize=64)
-@torch.inference_mode(False)
-def _starts(n: int, blends: int, clean: bool) -> tuple[Tensor, Tensor, Tensor]:
+_layout = remembering(_laid_out, at_most=64)
+
+
+def _started(n: int, blends: int, clean: bool) -> tuple[Tensor, Tensor, Tensor]:
     """As many rows as bags of their own, their shares, and where these and the bags of two start."""
     with torch.device("cpu"):
         single, pairs = torch.arange(n), torch.arange(0, 2 * n * blends, 2)
         starts = torch.cat((single, pairs + n)) if clean else pairs
         return single, torch.ones(n, dtype=float32), starts
+
+
+_starts = remembering(_started, at_most=64)

@@ -147,7 +147,7 @@ class Mixed:
         plan: who was mixed with whom; its coefficients are those that really happened (CutMix corrects them).
         batch: where it came from.
         place: tells for a model at which layer to mix (``None``: the input); absent if ``x`` is mixed.
-        bags: those in which ``x`` was blended by the plan, if it was: targets can be blended in them, too.
+        bags: the plan by which ``x`` was blended in bags, if it was, and these, for the targets.
 
     """
 
@@ -155,7 +155,7 @@ class Mixed:
     plan: Plan
     batch: Batch
     place: Callable[[nn.Module], str | None] | None = None
-    bags: Bags | None = None
+    bags: tuple[Plan, Bags | None] | None = None
 
     def predict(self, model: nn.Module) -> Any:
         """Run the model, mixing on the way where that is still to be done."""
@@ -174,9 +174,10 @@ class Mixed:
 
     def targets(self, num_classes: int | None = None) -> Tensor:
         """Mixed targets: soft rows (n, C) for classes, mixed values for real targets."""
-        batch, plan, bags = self.batch, self.plan, self.bags
+        batch, plan = self.batch, self.plan
         if plan.lam_targets is not None:
-            plan, bags = plan.for_targets, None
+            plan = plan.for_targets
+        bags = self.bags[1] if self.bags is not None and self.bags[0] is plan else None
         pool = None if batch.pool is None else batch.pool.y
         if batch.y.is_floating_point():
             return plan.blend(batch.y, pool)

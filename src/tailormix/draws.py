@@ -39,16 +39,18 @@ class Draws:
         return draw.to(self.device)
 
     def levels(self, n: int) -> Tensor:
-        """Places of n draws in their law, for :func:`tailormix.warping.beta_draw`.
+        """Where n draws lie in their law: standard normal, z for the quantile at Φ(z).
 
-        They are standard normal, z for the quantile at Φ(z), which takes fewer operations than a uniform one.
-        The compiler does better by uniform ones, and gets their logits.
+        Quantiles take fewer operations from normal numbers than from uniform ones; see
+        :func:`tailormix.warping.beta_draw`.
         """
-        if is_dynamo_compiling():
-            return logit(self.uniform(n), LEAST) * LEVEL_SCALE
         if self.generator is None:
             return randn(n, dtype=float32, device=self.device)
         return randn(n, generator=self.generator, dtype=float32, device="cpu").to(self.device)
+
+    def logistic_levels(self, n: int) -> Tensor:
+        """The same as logits of uniform numbers, 3/8 · logit u for the quantile at u."""
+        return logit(self.uniform(n), LEAST) * LEVEL_SCALE
 
     def permutation(self, n: int) -> Tensor:
         """A uniform permutation of n indices."""

@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
+from torch.autograd import forward_ad
 from torch.compiler import is_compiling, is_dynamo_compiling
 
 if TYPE_CHECKING:
@@ -13,10 +14,15 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-transformed: Callable[[], bool] = torch._C._are_functorch_transforms_active  # vmap, grad, jvp ...
+_functions_transformed: Callable[[], bool] = torch._C._are_functorch_transforms_active
 is_batched: Callable[[Tensor], bool] = torch._C._functorch.is_batchedtensor
 T = TypeVar("T")
 PRECISE = (torch.float32, torch.float64)
+
+
+def transformed() -> bool:
+    """Whether transforms of ``torch.func`` or forward derivatives are at work: some operations lack them."""
+    return _functions_transformed() or forward_ad._current_level >= 0
 
 
 def readable(tensor: Tensor) -> bool:
@@ -35,7 +41,7 @@ def kept(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     >>> kept(lambda n: torch.arange(n))(3)
     tensor([0, 1, 2])
     """
-    remembered = remembering(make)
+    remembered = remembering(make, at_most=64)
 
     def call(*arguments: object) -> Tensor:
         return remembered(*arguments)
@@ -59,9 +65,17 @@ def kept_outside(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def remembering(make: Callable[..., T], at_most: int | None = None) -> functools._lru_cache_wrapper[T]:
-    """Likewise, for what no compiled graph asks for, at the least cost of asking; that is without a limit."""
-    # Made outside inference mode, what is kept serves calls in it and out of it.
-    return functools.lru_cache(maxsize=at_most)(torch.inference_mode(False)(make))
+    """Likewise, for what no compiled graph asks for; without a limit, asking costs least."""
+
+    @functools.wraps(make)
+    def plainly(*arguments: object) -> T:
+        # Made outside inference mode, and by no mode that fakes tensors, it serves calls within and without.
+        from torch.utils._python_dispatch import _disable_current_modes
+
+        with torch.inference_mode(False), _disable_current_modes():
+            return make(*arguments)
+
+    return functools.lru_cache(maxsize=at_most)(plainly)
 
 
 def scalar(value: float, like: Tensor) -> Tensor | float:
@@ -100,8 +114,9 @@ def _marked(call: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
 one = constant("one", 1.0)
 
 
-@functools.lru_cache(maxsize=256)
-@torch.inference_mode(False)
-def number(value: float, dtype: torch.dtype) -> Tensor:
+def _number(value: float, dtype: torch.dtype) -> Tensor:
     """A number as a tensor of the CPU, kept."""
     return torch.tensor(value, dtype=dtype, device="cpu")
+
+
+number = remembering(_number, at_most=256)

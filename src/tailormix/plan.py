@@ -72,6 +72,10 @@ class Plan:
                         _reject(name, value, shape)
                     object.__setattr__(self, name, value)
 
+    def __post_init__(self) -> None:
+        """For subclasses, whose own ``__init__`` a dataclass writes: checked like a plan."""
+        Plan(self.partner, self.lam, self.lam_targets, self.tau, self.distance)
+
     def __len__(self) -> int:
         return self.partner.shape[0]
 

@@ -242,8 +242,7 @@ def _above_diagonal(n: int, device: torch.device) -> Tensor:
 
 def rows_of(z: Tensor) -> Tensor:
     """(n, ...) → (n, d), detached, in a precision that holds distances."""
-    if z.requires_grad:
-        z = z.detach()
+    z = z.detach()
     if z.dim() != 2:
         z = z.reshape(z.shape[0], math.prod(z.shape[1:]))
     return z if z.is_floating_point() and z.itemsize >= 4 else z.float()

@@ -24,7 +24,7 @@ CEILING = 1e24  # stands for τ = ∞, its inverse for τ = 0; below LIMIT, so t
 BILINEAR, BORDER = 0, 1  # as torch numbers them
 INVERSION_STEPS = 4
 HIGHEST_LOG = 80.0  # e^80 is beyond LIMIT and within float32
-LAST_NORMAL = 8.0  # beyond all normal draws
+LAST_NORMAL = 8.0  # the normal number from which slopes are extrapolated: nearly all draws are smaller
 minus_twice = constant("minus_twice", -2 * LEVEL_SCALE)
 
 
@@ -120,18 +120,21 @@ def steepness(tau: float) -> float:
     return math.inf if tau == 0 else STEEPNESS_AT_ONE - 0.5 * math.log(tau)
 
 
-def beta_draw(level: Tensor, steep: Tensor) -> Tensor:
+def beta_draw(level: Tensor, steep: Tensor, logistic: bool = False) -> Tensor:
     """A draw from Beta(τ, τ) for each of ``level``: its quantile there, by table as :func:`inverse_beta`.
 
     Args:
         level: random places from :meth:`tailormix.draws.Draws.levels`, (n,): z for the quantile at Φ(z).
         steep: the :func:`steepness` of τ, in [-∞, ∞], (n,).
+        logistic: whether the levels are logistic ones instead.
 
     """
     if is_dynamo_compiling():
-        return (_fused(level.sigmoid(), steep.sigmoid()) * level).sigmoid()
+        slopes = (_slopes if logistic else _normal_slopes)(level.device, level.dtype)
+        return (_fused(level.sigmoid(), steep.sigmoid(), slopes) * level).sigmoid()
     places = cat((level, steep)).sigmoid_()
-    return _sampled(places, _normal_table(level.device, level.dtype)).mul_(level).sigmoid_()
+    table = (_table if logistic else _normal_table)(level.device, level.dtype)
+    return _sampled(places, table).mul_(level).sigmoid_()
 
 
 def beta_at(level: Tensor, tau: float) -> Tensor:
@@ -143,7 +146,8 @@ def beta_at(level: Tensor, tau: float) -> Tensor:
 
 def uniform_at(level: Tensor) -> Tensor:
     """The same for the uniform law."""
-    return (level / LEVEL_SCALE).sigmoid() if is_dynamo_compiling() else torch.special.ndtr(level)
+    place: Tensor = torch.special.ndtr(level)
+    return place
 
 
 def beta(lam: Tensor, tau: Tensor) -> Tensor:
@@ -205,7 +209,7 @@ def _logit(lam: Tensor, dtype: torch.dtype) -> Tensor:
 def _interpolate(column: Tensor, row: Tensor) -> Tensor:
     """Logit ω as a multiple of the level, bilinearly; places in the table run from 0 to 1."""
     if is_dynamo_compiling():
-        return _fused(column, row)
+        return _fused(column, row, _slopes(column.device, column.dtype))
     n = column.numel()
     places = torch.cat((column.reshape(n), row.reshape(n)))
     return _sampled(places, _table(places.device, places.dtype)).view_as(column)
@@ -218,9 +222,9 @@ def _sampled(places: Tensor, table: Tensor) -> Tensor:
     return grid_sampler(table, grid, BILINEAR, BORDER, True).view(n)
 
 
-def _fused(column: Tensor, row: Tensor) -> Tensor:
+def _fused(column: Tensor, row: Tensor, slopes: Tensor) -> Tensor:
     """The same from plain arithmetic, which a compiler fuses better than it fuses torch's sampler."""
-    slopes, rows, columns = _slopes(column.device, column.dtype), STEEPNESSES, LEVELS
+    rows, columns = STEEPNESSES, LEVELS
     x, y = (column - 0.5).abs() * (2 * columns), row * rows
     left, top = x.to(torch.int32).clamp(0, columns - 1), y.to(torch.int32).clamp(0, rows - 1)
     flat, corner, share = slopes.view(-1), top * (columns + 1) + left, x - left
@@ -244,7 +248,13 @@ def _table(device: torch.device, dtype: torch.dtype) -> Tensor:
 
 @remembering
 def _normal_table(device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Logit ω_τ(Φ(z)) / z over σ(steepness) and σ(z), likewise, from the table over logits."""
+    """Likewise."""
+    return _image(_normal_slopes(device, dtype))
+
+
+@kept
+def _normal_slopes(device: torch.device, dtype: torch.dtype) -> Tensor:
+    """Logit ω_τ(Φ(z)) / z over σ(steepness) and σ(z), from the table over logits."""
     slopes = _slopes(torch.device("cpu"), torch.float64)
     z = 2 * torch.atanh(torch.arange(1, LEVELS, dtype=torch.float64, device="cpu") / LEVELS)
     z = torch.cat((z, z.new_full((1,), LAST_NORMAL)))
@@ -256,7 +266,7 @@ def _normal_table(device: torch.device, dtype: torch.dtype) -> Tensor:
     within = LEVELS * math.tanh(LAST_NORMAL / 2) - (LEVELS - 1)
     rest[:, -1] = torch.lerp(rest[:, -2], rest[:, -1], 1 / within)
     first = slopes[:, :1] * (LEVEL_SCALE * 4 / math.sqrt(2 * math.pi))  # the limit at z = 0
-    return _image(torch.cat((first, rest), dim=1).to(device=device, dtype=dtype))
+    return torch.cat((first, rest), dim=1).to(device=device, dtype=dtype)
 
 
 def _image(upper: Tensor) -> Tensor:

@@ -1,6 +1,8 @@
 """How strongly: laws, limits, and settings that are refused."""
 
+import copy
 import math
+import pickle
 from typing import Any
 
 import pytest
@@ -249,3 +251,11 @@ def test_shapes_beyond_float32(alpha: float, values: set[float]) -> None:
 
 def test_a_draw_without_shape_is_a_number() -> None:
     assert Draws(torch.device("cpu")).uniform().shape == ()
+
+
+def test_a_kernel_is_sent_without_what_it_keeps() -> None:
+    kernel = SimilarityKernel(0.5, 0.3, tau_max_targets=2.0, space="label")
+    sent = pickle.loads(pickle.dumps(kernel))
+    assert sent == kernel
+    assert b"torch" not in pickle.dumps(kernel)
+    assert copy.deepcopy(kernel)(batch(4, classes=2), ring(4), draws()).lam.shape == (4,)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
+
+from torch.compiler import is_dynamo_compiling
 
 from tailormix import checks
 from tailormix.batch import SPACES, Space
@@ -95,6 +97,10 @@ class SimilarityKernel:
         tabled = self.sampling == "warp" and self.kind == "inverse_beta"
         return tuple(kernel_line(*kernel) for kernel in self._kernels) if tabled else ()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Made anew: what is kept between calls is shared with other methods, and not to be sent around.
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws, explained: bool = False) -> Plan:
         points, others, chosen = batch.pair_features(partner, self.space)
         distance, unit = distance_and_unit(points, others, chosen, self.squared, batch.group)
@@ -102,10 +108,12 @@ class SimilarityKernel:
         if not lines:
             lam, targets = self._untabled(distance / unit, draws)
         else:
-            level = draws.levels(partner.shape[0])
-            lam = beta_draw(level, kernel_steepness(distance, unit, lines[0]))
+            # Asked once and handed on: code behind a break of the graph may not be compiled.
+            logistic, n = is_dynamo_compiling(), partner.shape[0]  # the compiler has uniform numbers faster
+            level = draws.logistic_levels(n) if logistic else draws.levels(n)
+            lam = beta_draw(level, kernel_steepness(distance, unit, lines[0]), logistic)
             if len(lines) > 1:
-                targets = beta_draw(level, kernel_steepness(distance, unit, lines[1]))
+                targets = beta_draw(level, kernel_steepness(distance, unit, lines[1]), logistic)
         if not explained:
             return Plan(partner, lam, targets)
         relative = distance / unit

@@ -49,6 +49,8 @@ class TwoBeta:
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         distance = relative_distance(*batch.pair_features(partner, self.space), group=batch.group)
         near = distance < 1
-        tau = torch.where(near, self.alpha_near, self.alpha_far).float()
-        steep = torch.where(near, steepness(self.alpha_near), steepness(self.alpha_far)).float()
+        tau = torch.where(near, distance.new_full((), self.alpha_near), self.alpha_far)
+        steep = torch.where(
+            near, distance.new_full((), steepness(self.alpha_near)), steepness(self.alpha_far)
+        )
         return Plan(partner, beta_draw(draws.levels(len(batch)), steep), tau=tau, distance=distance)

@@ -24,5 +24,5 @@ class Linear:
         if batch.pool is None:
             found = blend(batch.x, plan.partner, plan.lam)
             if found is not None:
-                return Mixed(found[0], plan, batch, bags=found[1])
+                return Mixed(found[0], plan, batch, bags=(plan, found[1]))
         return Mixed(mix(batch.x, batch.partner_inputs(plan.partner), plan.lam), plan, batch)

@@ -9,6 +9,7 @@ from torch.compiler import is_compiling
 
 from tailormix.bags import blend
 from tailormix.batch import Batch, Mixed
+from tailormix.kept import transformed
 from tailormix.plan import mix as mixed_over
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def _blended_together(x: Tensor, plans: Sequence[Plan], clean: bool) -> Tensor:
     found = blend(x, *first, further, clean)
     if found is not None:
         return found[0]
-    if is_compiling() or x.requires_grad or not x.is_contiguous():
+    gradients = x.requires_grad or any(plan.lam.requires_grad for plan in plans)
+    if is_compiling() or gradients or transformed() or not x.is_contiguous():
         return torch.cat([x] * clean + [plan.blend(x) for plan in plans])
     memory = x.new_empty(((clean + len(plans)) * len(x), *x.shape[1:]))
     parts = memory.chunk(clean + len(plans))

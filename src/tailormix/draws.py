@@ -84,3 +84,11 @@ class Draws:
         else:
             gamma = torch._standard_gamma((shape + 1).cpu(), generator=self.generator).to(self.device)
         return gamma.log() + u.log() / shape
+
+
+def random_levels(draws: Draws, n: int) -> tuple[Tensor, bool]:
+    """Places of n draws in their law, and whether they are logistic: the compiler has uniform numbers faster.
+
+    Asked once and handed on, since of a graph that breaks the rest may be compiled or not.
+    """
+    return (draws.logistic_levels(n), True) if is_dynamo_compiling() else (draws.levels(n), False)

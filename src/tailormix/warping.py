@@ -124,9 +124,9 @@ def beta_draw(level: Tensor, steep: Tensor, logistic: bool = False) -> Tensor:
     """A draw from Beta(τ, τ) for each of ``level``: its quantile there, by table as :func:`inverse_beta`.
 
     Args:
-        level: random places from :meth:`tailormix.draws.Draws.levels`, (n,): z for the quantile at Φ(z).
+        level: :func:`tailormix.draws.random_levels`, (n,): normal ones, z for the quantile at Φ(z).
         steep: the :func:`steepness` of τ, in [-∞, ∞], (n,).
-        logistic: whether the levels are logistic ones instead.
+        logistic: whether they are logistic instead.
 
     """
     if is_dynamo_compiling():
@@ -137,16 +137,16 @@ def beta_draw(level: Tensor, steep: Tensor, logistic: bool = False) -> Tensor:
     return _sampled(places, table).mul_(level).sigmoid_()
 
 
-def beta_at(level: Tensor, tau: float) -> Tensor:
+def beta_at(level: Tensor, tau: float, logistic: bool = False) -> Tensor:
     """The same for one τ."""
     if tau == 1:
-        return uniform_at(level)
-    return beta_draw(level, level.new_full((), steepness(tau)).expand(level.shape))
+        return uniform_at(level, logistic)
+    return beta_draw(level, level.new_full((), steepness(tau)).expand(level.shape), logistic)
 
 
-def uniform_at(level: Tensor) -> Tensor:
+def uniform_at(level: Tensor, logistic: bool = False) -> Tensor:
     """The same for the uniform law."""
-    place: Tensor = torch.special.ndtr(level)
+    place: Tensor = (level / LEVEL_SCALE).sigmoid() if logistic else torch.special.ndtr(level)
     return place
 
 

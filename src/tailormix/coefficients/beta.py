@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from tailormix import checks
-from tailormix.draws import GRAINS
+from tailormix.draws import GRAINS, random_levels
 from tailormix.plan import Plan
 from tailormix.warping import beta_at
 
@@ -48,4 +48,5 @@ def sample(alpha: float, count: int, draws: Draws) -> Tensor:
     """``count`` draws from Beta(α, α), by warping (Proposition 3.3)."""
     if alpha == 0:
         return torch.ones(count, device=draws.device)
-    return beta_at(draws.levels(count), alpha)
+    level, logistic = random_levels(draws, count)
+    return beta_at(level, alpha, logistic)

@@ -6,10 +6,9 @@ import functools
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from torch.compiler import is_dynamo_compiling
-
 from tailormix import checks
 from tailormix.batch import SPACES, Space
+from tailormix.draws import random_levels
 from tailormix.plan import Plan
 from tailormix.similarity import distance_and_unit, kernel_line, kernel_steepness, trusted_kernel
 from tailormix.warping import WARPS, beta_draw, exact_warp, uniform_at
@@ -108,9 +107,7 @@ class SimilarityKernel:
         if not lines:
             lam, targets = self._untabled(distance / unit, draws)
         else:
-            # Asked once and handed on: code behind a break of the graph may not be compiled.
-            logistic, n = is_dynamo_compiling(), partner.shape[0]  # the compiler has uniform numbers faster
-            level = draws.logistic_levels(n) if logistic else draws.levels(n)
+            level, logistic = random_levels(draws, partner.shape[0])
             lam = beta_draw(level, kernel_steepness(distance, unit, lines[0]), logistic)
             if len(lines) > 1:
                 targets = beta_draw(level, kernel_steepness(distance, unit, lines[1]), logistic)
@@ -128,7 +125,7 @@ class SimilarityKernel:
         taus = [trusted_kernel(relative, *kernel) for kernel in self._kernels]
         if self.sampling == "direct":
             return draws.beta(taus[0]), None
-        u = uniform_at(draws.levels(relative.shape[0]))
+        u = uniform_at(*random_levels(draws, relative.shape[0]))
         warped = [
             exact_warp(u, tau, self.kind) if self.sampling == "exact" else WARPS[self.kind](u, tau)
             for tau in taus

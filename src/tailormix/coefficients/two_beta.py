@@ -9,6 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.batch import SPACES, Space
+from tailormix.draws import random_levels
 from tailormix.plan import Plan
 from tailormix.similarity import relative_distance
 from tailormix.warping import beta_draw, steepness
@@ -53,4 +54,5 @@ class TwoBeta:
         steep = torch.where(
             near, distance.new_full((), steepness(self.alpha_near)), steepness(self.alpha_far)
         )
-        return Plan(partner, beta_draw(draws.levels(len(batch)), steep), tau=tau, distance=distance)
+        level, logistic = random_levels(draws, len(batch))
+        return Plan(partner, beta_draw(level, steep, logistic), tau=tau, distance=distance)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tailormix import checks
-from tailormix.draws import GRAINS
+from tailormix.draws import GRAINS, random_levels
 from tailormix.plan import Plan
 from tailormix.warping import WARPS, beta_at, uniform_at, warp
 
@@ -44,12 +44,14 @@ class Warped:
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         n = len(batch)
-        level = draws.levels(n if self.per == "sample" else 1)
-        lam = self._warped(level, self.tau).expand(n)
+        level, logistic = random_levels(draws, n if self.per == "sample" else 1)
+        lam = self._warped(level, logistic, self.tau).expand(n)
         tau = level.new_full((n,), self.tau)
         if self.tau_targets is None:
             return Plan(partner, lam, tau=tau)
-        return Plan(partner, lam, self._warped(level, self.tau_targets).expand(n), tau=tau)
+        return Plan(partner, lam, self._warped(level, logistic, self.tau_targets).expand(n), tau=tau)
 
-    def _warped(self, level: Tensor, tau: float) -> Tensor:
-        return beta_at(level, tau) if self.kind == "inverse_beta" else warp(uniform_at(level), tau, self.kind)
+    def _warped(self, level: Tensor, logistic: bool, tau: float) -> Tensor:
+        if self.kind == "inverse_beta":
+            return beta_at(level, tau, logistic)
+        return warp(uniform_at(level, logistic), tau, self.kind)

@@ -51,7 +51,7 @@ def test_one_pass_is_for_plain_tensors_alone() -> None:
 
 @pytest.mark.usefixtures("caches_of_nothing")
 def test_transforms_of_functions_take_the_general_way() -> None:
-    """Torch's bags know neither forward derivatives nor many batches at once."""
+    """Torch's bags know no forward derivatives."""
     plan = Plan(torch.tensor([1, 0]), torch.tensor([0.75, 0.5]))
     a = torch.tensor([[0.0], [8.0]])
     value, slope = torch.func.jvp(plan.blend, (a,), (torch.ones_like(a),))

@@ -34,8 +34,8 @@ class SimilarityKernel:
         space: where distances are measured: ``"embedding"`` (default for classification), ``"label"``
             (default for regression), ``"input"``, or a function of x.
         kind: family of the warp, see :func:`tailormix.warp`.
-        sampling: ``"warp"`` warps a uniform draw by table (the paper's "lookup"); ``"exact"`` by scipy, on
-            the CPU; ``"direct"`` draws each λ_i from Beta(τ_i, τ_i) itself (the paper's "no warping").
+        sampling: ``"warp"`` warps a draw by table (the paper's "lookup"); ``"exact"`` by scipy, on the CPU;
+            ``"direct"`` draws each λ_i from Beta(τ_i, τ_i) itself (the paper's "no warping").
         squared: ``False`` measures distances without the square, as the authors' toy scripts do.
 
     """

@@ -28,8 +28,8 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.estimators_page import LEVEL, insert
 from tailormix.atomic import write_atomically
+from tailormix.integrations.sklearn import MixupClassifier, MixupRegressor
 from tailormix.metrics import accuracy, coverage, ece, rmse
-from tailormix.sklearn import MixupClassifier, MixupRegressor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

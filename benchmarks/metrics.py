@@ -11,8 +11,8 @@ from torchmetrics.functional.classification import multiclass_calibration_error
 
 from benchmarks.record import Record, record
 from tailormix.benching.timing import race
+from tailormix.calibration import TemperatureScaling
 from tailormix.metrics import summary
-from tailormix.posthoc import TemperatureScaling
 
 OURS, TORCHMETRICS, NETCAL = "all metrics", "torchmetrics' ECE alone", "softmax and netcal's ECE alone"
 NEWTON, LBFGS = "temperature", "L-BFGS, strong Wolfe"

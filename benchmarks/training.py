@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tailormix.data import DataSplits, data_root, load
-from tailormix.data.access.augment import ImageTransform, normalisation
-from tailormix.data.access.memory import MemorySplit
+from tailormix.data.augment import ImageTransform, normalisation
+from tailormix.data.splits import MemorySplit
 from tailormix.methods import build_method
 from tailormix.models import build
 from tailormix.training import Choice, Parts, Settings, make_fabric
 from tailormix.training.loop import set_up, train_epoch
 from tailormix.training.memory import keep_freed_memory
-from tailormix.training.reporting import silent
+from tailormix.training.progress import silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tailormix.training.saving import Run
+    from tailormix.training.state import Run
 
 IMAGES, REPEATS, BATCH = 10_000, 3, 128
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -115,7 +115,9 @@ def methods(count: int, repeats: int) -> list[dict[str, Any]]:
     return [*rows, {**share, "ratio": batches / times["erm"], "limit": 0.05}]
 
 
-def program(*arguments: str, of: tuple[str, ...] = ("-c", "from tailormix.cli import main; main()")) -> float:
+def program(
+    *arguments: str, of: tuple[str, ...] = ("-c", "from tailormix.cli.main import main; main()")
+) -> float:
     """Seconds of a whole process, start-up included, on one thread."""
     with_one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, *of, *arguments]

@@ -22,14 +22,13 @@ from demo_figures import boundary_picture, density_picture, overview_png
 from demo_runs import Task, tasks
 from demo_toys import DATA, Outcome, learn, outcomes
 from tailormix.atomic import write_atomically
-from tailormix.reports.grouping import problems_of
 from tailormix.reports.report_page import Section, report_page
 from tailormix.reports.run_pictures import pooled_reliability
 from tailormix.reports.run_tables import AFTER, BEFORE, metric_table
-from tailormix.reports.runs import read_runs
+from tailormix.reports.runs import problems_of, read_runs
 
 if TYPE_CHECKING:
-    from tailormix.reports.grouping import Group, Problem
+    from tailormix.reports.runs import Group, Problem
 
 HERE = Path(__file__).parent
 LEAD = (

@@ -11,10 +11,8 @@ from PIL import Image
 from tailormix.atomic import write_atomically
 from tailormix.reports.boundary import draw_boundary
 from tailormix.reports.density import draw_density
-from tailormix.reports.lines import looks
-from tailormix.reports.pictures import Picture, page_svg
 from tailormix.reports.run_pictures import pooled_reliability
-from tailormix.reports.style import new_figure, plain_axes
+from tailormix.reports.style import Picture, looks, new_figure, page_svg, plain_axes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from demo_toys import Outcome
-    from tailormix.reports.grouping import Problem
+    from tailormix.reports.runs import Problem
 
 SHOWN = ("ERM", "Mixup", "SK Mixup")
 TAU_MAX, TAU_STD = 1.0, 0.25

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tailormix.training import folder
+from tailormix.training import run_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,13 +39,13 @@ class Task:
     @property
     def done(self) -> bool:
         """Whether it need not be trained again."""
-        return folder.read_json(self.path / folder.RESULT) is not None
+        return run_folder.read_json(self.path / run_folder.RESULT) is not None
 
     def carry_out(self) -> None:
         """Train and judge; an earlier try is taken up where it stopped."""
         import torch
 
-        from tailormix.experiments.reading import read
+        from tailormix.experiments.experiment import read
         from tailormix.experiments.running import run_experiment
 
         torch.set_num_threads(1)  # two runs at a time share two cores
@@ -54,7 +54,7 @@ class Task:
 
 def tasks(out: Path, seeds: int, epochs: int | None = None) -> list[Task]:
     """Every problem, method and seed; other settings lead to another folder."""
-    from tailormix.experiments.reading import read
+    from tailormix.experiments.experiment import read
     from tailormix.experiments.running import fingerprint
 
     found = []

@@ -10,8 +10,8 @@ import argparse
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.model_selection import GridSearchCV, train_test_split
 
+from tailormix.integrations.sklearn import MixupClassifier, MixupRegressor
 from tailormix.metrics import accuracy, coverage, ece, nll, rmse
-from tailormix.sklearn import MixupClassifier, MixupRegressor
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -16,7 +16,7 @@ import transformers
 
 from digits import score
 from tailormix import build_method
-from tailormix.huggingface import MixupTrainer
+from tailormix.integrations.huggingface import MixupTrainer
 
 GOOD, BAD = ("lovely", "warm", "clever", "moving", "funny"), ("dull", "cold", "clumsy", "empty", "long")
 THINGS = ("film", "plot", "cast", "music", "ending", "script")

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader
 
 from digits import digits, tested
 from tailormix import Method, build_method
-from tailormix.lightning import MixupCallback, mixup_loss
+from tailormix.integrations.lightning import MixupCallback, mixup_loss
 from tailormix.models import build
 
 

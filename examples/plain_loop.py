@@ -10,8 +10,8 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from tailormix import SKMixup
+from tailormix.calibration import TemperatureScaling
 from tailormix.metrics import accuracy, ece, nll
-from tailormix.posthoc import TemperatureScaling
 
 
 def main(arguments: list[str] | None = None) -> None:

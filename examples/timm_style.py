@@ -13,9 +13,9 @@ from torch.utils.data import DataLoader
 
 from digits import digits, tested
 from tailormix import SKMixup
+from tailormix.integrations.timm import MixupFn
 from tailormix.models import build
-from tailormix.models.build import shape_arguments
-from tailormix.timm import MixupFn
+from tailormix.models.registry import shape_arguments
 
 
 def main(arguments: list[str] | None = None) -> None:

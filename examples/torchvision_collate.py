@@ -14,8 +14,8 @@ from torch.utils.data import DataLoader, default_collate
 
 from digits import digits, tested
 from tailormix import SKMixup
+from tailormix.integrations.torchvision import BatchMixup, MixupCollate
 from tailormix.models import build
-from tailormix.torchvision import BatchMixup, MixupCollate
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tailormix.predictions import Predictions
+from tailormix.calibration.predictions import Predictions
 
 
 def distorted(

@@ -9,7 +9,7 @@ import torch
 
 from support_metrics import classifier, regressor
 from tailormix import metrics
-from tailormix.metrics.catalogue import METRICS, metric_function
+from tailormix.metrics.registry import METRICS, metric_function
 
 
 def build(name: str) -> tuple[Any, tuple[torch.Tensor, ...], float]:

@@ -7,10 +7,9 @@ from typing import Any
 import torch
 
 from support_metrics import classifier, regressor
-from tailormix.posthoc import TemperatureScaling
-from tailormix.prediction_files import save_predictions
-from tailormix.predictions import Predictions
-from tailormix.training.judging import measure
+from tailormix.calibration import TemperatureScaling
+from tailormix.calibration.predictions import Predictions, save_predictions
+from tailormix.training.evaluating import measure
 
 VERSIONS = {"versions": {"python": "3.11.7", "torch": "2.13.0"}, "commit": "0123abc"}
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from pathlib import Path
+import pkgutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 import tailormix
-from tailormix import METHODS, build_method, methods, sk_methods
-from tailormix.entry import Entry
+from tailormix import METHODS, build_method, methods
+from tailormix.methods import Entry
 
 if TYPE_CHECKING:
     import types
@@ -49,10 +49,10 @@ def builders(module: types.ModuleType) -> list[object]:
 
 
 def words(folder: str) -> set[str]:
-    """The classes that the files of a folder define, private ones aside."""
+    """The classes that a module, or the files of a package, define, private ones aside."""
     package = importlib.import_module(f"tailormix.{folder}")
-    files = [file.stem for file in Path(package.__file__).parent.glob("*.py") if file.stem != "__init__"]
-    modules = [importlib.import_module(f"tailormix.{folder}.{file}") for file in files]
+    found = [file.name for file in pkgutil.iter_modules(getattr(package, "__path__", []))]
+    modules = [package, *(importlib.import_module(f"tailormix.{folder}.{file}") for file in found)]
     return {
         name
         for module in modules
@@ -63,9 +63,7 @@ def words(folder: str) -> set[str]:
 
 def test_dictionary_and_functions_are_equal() -> None:
     listed = [entry.build for entry in METHODS.values()]
-    assert sorted(map(repr, listed)) == sorted(
-        repr(f) for f in builders(methods) + builders(sk_methods) if f is not build_method
-    )
+    assert sorted(map(repr, listed)) == sorted(repr(f) for f in builders(methods) if f is not build_method)
 
 
 def test_every_published_method_is_there() -> None:

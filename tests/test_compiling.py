@@ -8,7 +8,7 @@ from tailormix import RegMixup
 CODE = """
 import torch
 from tailormix import Mixup, Plan, SKMixup
-import tailormix.plan
+import tailormix.batch
 
 x, y = torch.rand(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
 plan = Plan(torch.tensor([1, 2, 3, 4, 5, 0]), torch.linspace(0, 1, 6))
@@ -36,11 +36,11 @@ try:
     forms[2](x, y, embedded)
 except torch._dynamo.exc.RecompileError:
     print("noticed")
-tailormix.plan.FEW += 1  # which torch.compile(method) would notice
+tailormix.batch.FEW += 1  # which torch.compile(method) would notice
 assert forms[0](x, y, plan=plan)[1].shape == (6, 3)
 try:
     torch.compile(methods[0])(x, y, plan=plan)
-    tailormix.plan.FEW += 1
+    tailormix.batch.FEW += 1
     torch.compile(methods[0])(x, y, plan=plan)
 except torch._dynamo.exc.RecompileError:
     print("noticed")

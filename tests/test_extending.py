@@ -16,8 +16,8 @@ from tailormix import pairs as p
 
 if TYPE_CHECKING:
     from tailormix.batch import Batch
+    from tailormix.components import Coefficients
     from tailormix.draws import Draws
-    from tailormix.words import Coefficients
 
 X, Y = torch.randn(12, 4, generator=seeded()), torch.arange(12) % 3
 

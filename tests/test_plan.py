@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tailormix import Plan
-from tailormix.plan import one_hot, take
+from tailormix.batch import one_hot, take
 
 
 def test_blend_by_hand() -> None:

@@ -7,9 +7,16 @@ import pytest
 import torch
 
 from support_posthoc import distorted, split
-from tailormix.posthoc import IsotonicCalibration, MatrixScaling, TemperatureScaling, VectorScaling
-from tailormix.prediction_files import load_predictions, save_predictions
-from tailormix.predictions import IMITATED, LeakError, Predictions, allow_fit, shared_points
+from tailormix.calibration import IsotonicCalibration, MatrixScaling, TemperatureScaling, VectorScaling
+from tailormix.calibration.predictions import (
+    IMITATED,
+    LeakError,
+    Predictions,
+    allow_fit,
+    load_predictions,
+    save_predictions,
+    shared_points,
+)
 
 KINDS = [TemperatureScaling, VectorScaling, MatrixScaling, IsotonicCalibration]
 

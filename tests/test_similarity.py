@@ -12,7 +12,7 @@ from torch import Tensor
 
 from helpers import run_python
 from tailormix import pair_distance, similarity_kernel
-from tailormix.similarity import distance_and_unit, euclidean, kernel_line, kernel_steepness
+from tailormix.kernel import distance_and_unit, euclidean, kernel_line, kernel_steepness
 from tailormix.warping import beta_draw
 
 

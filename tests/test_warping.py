@@ -11,9 +11,19 @@ from scipy import special, stats
 
 from helpers import graph_distance, quantile
 from tailormix import warp
-from tailormix.exact import WARPS as EXACT
-from tailormix.tables import LEVEL_SCALE, STEEPNESS_AT_ONE, beta_quantile_slope, shipped_slope
-from tailormix.warping import WARPS, _fused, _interpolate, _slopes, beta_draw, steepness
+from tailormix.warping import EXACT_WARPS as EXACT
+from tailormix.warping import (
+    LEVEL_SCALE,
+    STEEPNESS_AT_ONE,
+    WARPS,
+    _fused,
+    _interpolate,
+    _slopes,
+    beta_draw,
+    beta_quantile_slope,
+    shipped_slope,
+    steepness,
+)
 
 KINDS = sorted(WARPS)
 GRID = 2.0**-24  # the finest step of float32 below 1: there both u and 1-u are exact

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed import ProcessGroup
 
+    from tailormix.batch import Plan
     from tailormix.method import Method
-    from tailormix.plan import Plan
+
 
 OURS = ("method", "type(method", "dict(type(method", "G['__import_tailormix_", "G['__builtins_dict__")
 NUMBERS = itertools.count()

@@ -8,10 +8,11 @@ import torch
 from torch import float32, logit, rand, randn, randperm
 from torch.compiler import is_dynamo_compiling
 
-from tailormix.tables import LEVEL_SCALE
+from tailormix.warping import LEVEL_SCALE
 
 if TYPE_CHECKING:
     from torch import Tensor
+
 
 LEAST = 2.0**-25  # stands for the draw 0: the middle of the interval up to the next one of a CPU
 GRAINS = ("batch", "sample")  # how finely coefficients may be drawn

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+
 _functions_transformed: Callable[[], bool] = torch._C._are_functorch_transforms_active
 is_batched: Callable[[Tensor], bool] = torch._C._functorch.is_batchedtensor
 T = TypeVar("T")

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from torch import nn
 
 from tailormix import checks
-from tailormix.batch import Batch, Mixed, Pool, check_batch
+from tailormix.batch import Batch, Mixed, Pool, check_batch, check_range
+from tailormix.components import explained
 from tailormix.draws import Draws
 from tailormix.embeddings import embed
 from tailormix.interpolation import Linear
 from tailormix.objectives.reduction import check_history, default_criterion
-from tailormix.plan import check_range
-from tailormix.words import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed import ProcessGroup
 
-    from tailormix.plan import Plan
-    from tailormix.words import Coefficients, Criterion, Interpolation, Objective, Pairs
+    from tailormix.batch import Plan
+    from tailormix.components import Coefficients, Criterion, Interpolation, Objective, Pairs
 
 
 @dataclass(frozen=True)

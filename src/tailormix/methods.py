@@ -1,52 +1,80 @@
 """The published methods, each one sentence of four words: who · how strongly · how · what is learned.
 
-This module imports without torch, so that the methods can be listed at once. ``num_classes`` is needed by the
-batch form with class indices; ``embedding_layer`` names the layer whose input is the embedding.
+``num_classes`` is needed by the batch form with class indices; ``embedding_layer`` names the layer whose
+input is the embedding.
 """
 
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import tailormix as tm
 from tailormix import checks
 from tailormix import coefficients as c
 from tailormix import interpolation as i
-from tailormix import objectives as o
 from tailormix import pairs as p
-from tailormix import sk_methods as sk
-from tailormix.entry import Entry
+from tailormix.method import Method
+from tailormix.objectives.decoupling import DecoupledLogits, DecoupledStages
+from tailormix.objectives.local import LocallyWeighted
+from tailormix.objectives.mixed import CleanTargets, MixedTargets
+from tailormix.objectives.ranking import RankedConfidence, RankedMargin
+from tailormix.objectives.regulariser import Regulariser
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tailormix.batch import Space
-    from tailormix.method import Method
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method in the list.
+
+    Attributes:
+        build: makes the method from its settings.
+        section: where the paper speaks of it.
+        passes: samples forwarded with gradient, and without, for a batch of n.
+
+    """
+
+    build: Callable[..., Method]
+    section: str
+    passes: str
+
+    @property
+    def summary(self) -> str:
+        """One line about it."""
+        return (self.build.__doc__ or "").splitlines()[0]
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Settings with the values they have when nobody says otherwise."""
+        parameters = inspect.signature(self.build).parameters.values()
+        skipped = ("num_classes", "embedding_layer")
+        return {p.name: p.default for p in parameters if p.name not in skipped and p.default is not None}
 
 
 def ERM(*, num_classes: int | None = None) -> Method:
     """Plain training: no mixing at all."""
-    return tm.Method(p.SelfPairs(), c.Constant(1.0), i.Identity(), o.CleanTargets(), num_classes)
+    return Method(p.SelfPairs(), c.Constant(1.0), i.Identity(), CleanTargets(), num_classes)
 
 
 def Mixup(
     alpha: float = 1.0, *, per: str = "batch", partners: str = "batch", num_classes: int | None = None
 ) -> Method:
     """Random pairs, one λ ~ Beta(α, α) for the batch (Zhang et al., 2018)."""
-    return tm.Method(p.RandomPairs(partners), c.Beta(alpha, per), i.Linear(), o.MixedTargets(), num_classes)
+    return Method(p.RandomPairs(partners), c.Beta(alpha, per), i.Linear(), MixedTargets(), num_classes)
 
 
 def MixupIO(alpha: float = 1.0, *, per: str = "batch", num_classes: int | None = None) -> Method:
     """Mixup of the inputs only: the target of the sample that dominates."""
-    return tm.Method(
-        p.RandomPairs(), c.InputsOnly(c.Beta(alpha, per)), i.Linear(), o.MixedTargets(), num_classes
-    )
+    return Method(p.RandomPairs(), c.InputsOnly(c.Beta(alpha, per)), i.Linear(), MixedTargets(), num_classes)
 
 
 def MixupTO(alpha: float = 1.0, *, per: str = "batch", num_classes: int | None = None) -> Method:
     """Mixup of the targets only: the input of the sample that dominates."""
-    return tm.Method(
-        p.RandomPairs(), c.TargetsOnly(c.Beta(alpha, per)), i.Linear(), o.MixedTargets(), num_classes
-    )
+    return Method(p.RandomPairs(), c.TargetsOnly(c.Beta(alpha, per)), i.Linear(), MixedTargets(), num_classes)
 
 
 def WarpedMixup(
@@ -58,8 +86,8 @@ def WarpedMixup(
     num_classes: int | None = None,
 ) -> Method:
     """One uniform draw, warped by constants for inputs and targets (Eq. 3)."""
-    return tm.Method(
-        p.RandomPairs(), c.Warped(tau, tau_targets, per, kind), i.Linear(), o.MixedTargets(), num_classes
+    return Method(
+        p.RandomPairs(), c.Warped(tau, tau_targets, per, kind), i.Linear(), MixedTargets(), num_classes
     )
 
 
@@ -72,8 +100,8 @@ def ManifoldMixup(
     num_classes: int | None = None,
 ) -> Method:
     """Mixup at the input or at a hidden layer, drawn for each batch (Verma et al., 2019)."""
-    return tm.Method(
-        p.RandomPairs(), c.Beta(alpha, per), i.HiddenLayer(layers, inputs), o.MixedTargets(), num_classes
+    return Method(
+        p.RandomPairs(), c.Beta(alpha, per), i.HiddenLayer(layers, inputs), MixedTargets(), num_classes
     )
 
 
@@ -81,29 +109,27 @@ def RegMixup(
     alpha: float = 10.0, *, per: str = "batch", partners: str = "batch", num_classes: int | None = None
 ) -> Method:
     """The clean batch, with a Mixup batch as a regulariser (Pinto et al., 2022)."""
-    return tm.Method(p.RandomPairs(partners), c.Beta(alpha, per), i.Linear(), o.Regulariser(), num_classes)
+    return Method(p.RandomPairs(partners), c.Beta(alpha, per), i.Linear(), Regulariser(), num_classes)
 
 
 def RankMixup(
     alpha: float = 2.0, *, weight: float = 0.1, mixes: int = 3, num_classes: int | None = None
 ) -> Method:
     """Confidences ranked like mixing coefficients, by M-NDCG (Noh et al., 2023)."""
-    return tm.Method(
-        p.RandomPairs(), c.Beta(alpha), i.Linear(), o.RankedConfidence(weight, mixes), num_classes
-    )
+    return Method(p.RandomPairs(), c.Beta(alpha), i.Linear(), RankedConfidence(weight, mixes), num_classes)
 
 
 def RankMixupMRL(
     alpha: float = 2.0, *, weight: float = 0.1, margin: float = 2.0, num_classes: int | None = None
 ) -> Method:
     """Mixed samples less confident than clean ones by a margin, MRL (Noh et al., 2023)."""
-    return tm.Method(p.RandomPairs(), c.Beta(alpha), i.Linear(), o.RankedMargin(weight, margin), num_classes)
+    return Method(p.RandomPairs(), c.Beta(alpha), i.Linear(), RankedMargin(weight, margin), num_classes)
 
 
 def MITL(alpha: float = 1.0, *, margin: float = 0.5, num_classes: int | None = None) -> Method:
     """Two mixtures of each pair, told apart at the logits (Wang et al., 2023)."""
-    return tm.Method(
-        p.RandomPairs(), c.SeparatedBetas(alpha, margin), i.Linear(), o.DecoupledLogits(), num_classes
+    return Method(
+        p.RandomPairs(), c.SeparatedBetas(alpha, margin), i.Linear(), DecoupledLogits(), num_classes
     )
 
 
@@ -115,8 +141,8 @@ def MITA(
     num_classes: int | None = None,
 ) -> Method:
     """Two mixtures of each pair, told apart and mixed again after every stage (Wang et al., 2023)."""
-    return tm.Method(
-        p.RandomPairs(), c.SeparatedBetas(alpha, margin), i.Linear(), o.DecoupledStages(layers), num_classes
+    return Method(
+        p.RandomPairs(), c.SeparatedBetas(alpha, margin), i.Linear(), DecoupledStages(layers), num_classes
     )
 
 
@@ -129,8 +155,8 @@ def CMixup(
     num_classes: int | None = None,
 ) -> Method:
     """Partners with similar labels, for regression (Yao et al., 2022)."""
-    return tm.Method(
-        p.LabelDensity(bandwidth, partners), c.Beta(alpha, per), i.Linear(), o.MixedTargets(), num_classes
+    return Method(
+        p.LabelDensity(bandwidth, partners), c.Beta(alpha, per), i.Linear(), MixedTargets(), num_classes
     )
 
 
@@ -138,8 +164,8 @@ def CutMix(
     alpha: float = 1.0, *, probability: float = 1.0, per: str = "batch", num_classes: int | None = None
 ) -> Method:
     """A box of one image in the other, labels by its area (Yun et al., 2019)."""
-    return tm.Method(
-        p.RandomPairs(), c.Beta(alpha, per), i.CutBox(per, probability), o.MixedTargets(), num_classes
+    return Method(
+        p.RandomPairs(), c.Beta(alpha, per), i.CutBox(per, probability), MixedTargets(), num_classes
     )
 
 
@@ -153,11 +179,11 @@ def KMixup(
     num_classes: int | None = None,
 ) -> Method:
     """Groups of k matched with groups of k by optimal transport (Greenewald et al., 2023)."""
-    return tm.Method(
+    return Method(
         p.OptimalTransport(k, squared=squared, source=partners),
         c.Beta(alpha, per),
         i.Linear(),
-        o.MixedTargets(),
+        MixedTargets(),
         num_classes,
     )
 
@@ -174,11 +200,11 @@ def LocalMixup(
     num_classes: int | None = None,
 ) -> Method:
     """Mixup whose loss counts less for pairs that are far apart (Baena et al., 2022)."""
-    return tm.Method(
+    return Method(
         p.RandomPairs(partners),
         c.Beta(alpha, per),
         i.Linear(),
-        o.LocallyWeighted(weighting, sigma, epsilon, k),
+        LocallyWeighted(weighting, sigma, epsilon, k),
         num_classes,
     )
 
@@ -193,11 +219,11 @@ def Remix(
     num_classes: int | None = None,
 ) -> Method:
     """Mixup whose labels favour the rarer class (Chou et al., 2020)."""
-    return tm.Method(
+    return Method(
         p.RandomPairs(),
         c.Remix(alpha, kappa, threshold, per, counts),
         i.Linear(),
-        o.MixedTargets(),
+        MixedTargets(),
         num_classes,
     )
 
@@ -213,11 +239,11 @@ def QuantileMixup(
     embedding_layer: str | None = None,
 ) -> Method:
     """Mixup of pairs below, or above, a quantile of all distances (the paper's distance study)."""
-    return tm.Method(
+    return Method(
         p.DistanceQuantile(q, side, space),
         c.Beta(alpha, per),
         i.Linear(),
-        o.MixedTargets(),
+        MixedTargets(),
         num_classes,
         embedding_layer,
     )
@@ -232,11 +258,100 @@ def TwoBeta(
     embedding_layer: str | None = None,
 ) -> Method:
     """One Beta for near pairs and another for far ones (the paper's simpler baseline)."""
-    return tm.Method(
+    return Method(
         p.RandomPairs(),
         c.TwoBeta(alpha_near, alpha_far, space),
         i.Linear(),
-        o.MixedTargets(),
+        MixedTargets(),
+        num_classes,
+        embedding_layer,
+    )
+
+
+def SKMixup(
+    tau_max: float = 1.0,
+    tau_std: float = 0.25,
+    *,
+    tau_max_targets: float | None = None,
+    tau_std_targets: float | None = None,
+    space: Space | None = None,
+    kind: str = "inverse_beta",
+    sampling: str = "warp",
+    squared: bool = True,
+    partners: str = "batch",
+    num_classes: int | None = None,
+    embedding_layer: str | None = None,
+) -> Method:
+    """Random pairs, mixed the more strongly the more similar they are (the paper's method)."""
+    return Method(
+        p.RandomPairs(partners),
+        c.SimilarityKernel(
+            tau_max, tau_std, tau_max_targets, tau_std_targets, space, kind, sampling, squared
+        ),
+        i.Linear(),
+        MixedTargets(),
+        num_classes,
+        embedding_layer,
+    )
+
+
+def SKRegMixup(
+    tau_max: float = 10.0,
+    tau_std: float = 0.25,
+    *,
+    space: Space | None = None,
+    extra_pass: bool = False,
+    partners: str = "batch",
+    num_classes: int | None = None,
+    embedding_layer: str | None = None,
+) -> Method:
+    """RegMixup with the similarity kernel, at no extra pass (the paper's method)."""
+    return Method(
+        p.RandomPairs(partners),
+        c.SimilarityKernel(tau_max, tau_std, space=space),
+        i.Linear(),
+        Regulariser(extra_pass),
+        num_classes,
+        embedding_layer,
+    )
+
+
+def SKCutMix(
+    tau_max: float = 1.0,
+    tau_std: float = 0.25,
+    *,
+    space: Space | None = None,
+    probability: float = 1.0,
+    num_classes: int | None = None,
+    embedding_layer: str | None = None,
+) -> Method:
+    """CutMix with the similarity kernel, a box for each pair (the paper's method)."""
+    return Method(
+        p.RandomPairs(),
+        c.SimilarityKernel(tau_max, tau_std, space=space),
+        i.CutBox("sample", probability),
+        MixedTargets(),
+        num_classes,
+        embedding_layer,
+    )
+
+
+def SKManifoldMixup(
+    tau_max: float = 1.0,
+    tau_std: float = 0.25,
+    *,
+    layers: tuple[str, ...] | None = None,
+    inputs: bool = True,
+    space: Space | None = None,
+    num_classes: int | None = None,
+    embedding_layer: str | None = None,
+) -> Method:
+    """Manifold Mixup with the similarity kernel (unpublished: a sentence that the parts allow)."""
+    return Method(
+        p.RandomPairs(),
+        c.SimilarityKernel(tau_max, tau_std, space=space),
+        i.HiddenLayer(layers, inputs),
+        MixedTargets(),
         num_classes,
         embedding_layer,
     )
@@ -261,10 +376,10 @@ METHODS: dict[str, Entry] = {
     "remix": Entry(Remix, "§2.1", "n"),
     "quantile-mixup": Entry(QuantileMixup, "App. D", "n + n without gradient"),
     "two-beta": Entry(TwoBeta, "App. L", "n + n without gradient"),
-    "sk-mixup": Entry(sk.SKMixup, "§3.3", "n + n without gradient"),
-    "sk-regmixup": Entry(sk.SKRegMixup, "§4.2", "n + n"),
-    "sk-cutmix": Entry(sk.SKCutMix, "App. M", "n + n without gradient"),
-    "sk-manifold-mixup": Entry(sk.SKManifoldMixup, "—", "n + n without gradient"),
+    "sk-mixup": Entry(SKMixup, "§3.3", "n + n without gradient"),
+    "sk-regmixup": Entry(SKRegMixup, "§4.2", "n + n"),
+    "sk-cutmix": Entry(SKCutMix, "App. M", "n + n without gradient"),
+    "sk-manifold-mixup": Entry(SKManifoldMixup, "—", "n + n without gradient"),
 }
 
 

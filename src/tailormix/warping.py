@@ -1,8 +1,9 @@
-"""Warping functions ω_τ: bijections of [0, 1] that turn uniform draws into mixing coefficients (Eq. 2)."""
+"""The warp ω_τ and its kin on tensors: by table, which is the default, and exactly by scipy."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +13,119 @@ from torch.compiler import is_dynamo_compiling
 
 from tailormix import checks
 from tailormix.kept import PRECISE, constant, kept, one, readable, remembering
-from tailormix.tables import LEVEL_SCALE, LEVELS, STEEPNESS_AT_ONE, STEEPNESSES, shipped_slope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
     from torch import Tensor
+
+    Array = NDArray[np.float64]
+
+LEVELS, STEEPNESSES = 224, 768  # cells along the axes; the error falls with their squares
+LEVEL_SCALE = 3 / 8  # more puts the cells nearer to u = ½, less nearer to u = 1
+STEEPNESS_AT_ONE = -math.log(3)  # -½ log(9τ) where τ = 1, which falls on a row of the table
+LAST_LEVEL = 17.33  # the logit of 1 - 2⁻²⁵, where draws end
+FLATTEST, STEEPEST = 1e-24, 1e24  # stand for the slopes 0 and ∞, so that u = 0, ½ and 1 stay where they are
+SHIPPED = Path(__file__).with_name("beta_quantile_slope.npy")
+NEGLIGIBLE = -30.0  # below e^-30 the leading term of the incomplete beta function is exact in float64
+
+
+def shipped_slope() -> NDArray[np.float32]:
+    """:func:`beta_quantile_slope` as ``python -m tailormix.warping`` wrote it.
+
+    Computing it takes scipy and half a second, as long as ten epochs of a small run.
+    """
+    table: NDArray[np.float32] = np.load(SHIPPED)
+    return table
+
+
+def beta_quantile_slope(levels: int = LEVELS, steepnesses: int = STEEPNESSES) -> NDArray[np.float64]:
+    """Logit ω_τ(u) / logit u on a grid of τ (rows) and u ≥ ½ (columns).
+
+    Rows are σ(-½ log(9τ)) = 1/(1 + 3√τ), evenly from 0 to 1, columns σ(3/8 · logit u), evenly from ½ to 1.
+    Over the first the slope bends the less the more its errors matter: it is linear where τ is large and ω
+    feels every error, and steep where τ is small and ω is a step. The borders are:
+
+    ============  =====================================================
+    u = ½         B(τ, τ) 4^{τ-1}, the slope of ω_τ at ½
+    u → 1         such that the value where draws end is exact
+    τ → ∞, τ → 0  0 and ∞, but for a trace that keeps 0·∞ away
+    ============  =====================================================
+
+    Returns:
+        An array of shape (steepnesses + 1, levels + 1).
+
+    """
+    from scipy import special
+
+    level = np.append(2 * np.arctanh(np.arange(1, levels) / levels) / LEVEL_SCALE, LAST_LEVEL)[None, :]
+    last = levels * (2 * special.expit(LEVEL_SCALE * LAST_LEVEL) - 1) - (levels - 1)  # within its cell
+    place = np.linspace(0, 1, steepnesses + 1)[1:-1, None]
+    tau = ((1 / place - 1) / 3) ** 2
+    table = np.empty((steepnesses + 1, levels + 1))
+    table[0], table[-1] = FLATTEST, STEEPEST
+    table[1:-1, :1] = np.exp(special.betaln(tau, tau) + (tau - 1) * np.log(4))
+    table[1:-1, 1:] = _quantile_logit(level, tau) / level
+    table[1:-1, -1] = table[1:-1, -2] + (table[1:-1, -1] - table[1:-1, -2]) / last
+    return table
+
+
+def _quantile_logit(level: NDArray[np.float64], tau: NDArray[np.float64]) -> NDArray[np.float64]:
+    """-logit of the Beta(τ, τ) quantile at σ(-level), also where the quantile itself underflows."""
+    from scipy import special
+
+    log_tail = (special.log_expit(-level) + np.log(tau) + special.betaln(tau, tau)) / tau
+    quantile = special.betaincinv(tau, tau, special.expit(-level))
+    safe = np.where(log_tail < NEGLIGIBLE, 0.5, quantile)
+    logit: NDArray[np.float64] = np.where(log_tail < NEGLIGIBLE, -log_tail, -special.logit(safe))
+    return logit
+
+
+STEEP, FLAT = 1e-8, 1e12  # beyond these the limits in closed form are exact to the last digit that matters
+
+
+def exact_inverse_beta(lam: Array, tau: Array) -> Array:
+    """The Beta(τ, τ) quantile at λ.
+
+    >>> float(inverse_beta(np.array(0.25), np.array(0.5)))  # = sin²(π/8)
+    0.14644...
+    """
+    from scipy import special
+
+    folded = np.minimum(lam, 1 - lam)
+    inner = np.clip(tau, STEEP, FLAT)
+    quantile = special.betaincinv(inner, inner, folded)
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        step = np.where(folded == 0.5, 0.5, np.exp(np.log(2 * folded) / np.maximum(tau, 1e-300)))
+        normal = np.where(folded == 0, 0.0, 0.5 + special.ndtri(folded) / (2 * np.sqrt(2 * tau + 1)))
+    quantile = np.where(tau < STEEP, step, np.where(tau > FLAT, normal, quantile))
+    return np.where(lam > 0.5, 1 - quantile, quantile)
+
+
+def exact_beta(lam: Array, tau: Array) -> Array:
+    """The Beta(1/τ, 1/τ) CDF at λ."""
+    from scipy import special
+
+    with np.errstate(divide="ignore"):
+        inner = np.clip(1 / tau, 1e-12, 1e15)
+    return np.where(lam == 0.5, 0.5, special.betainc(inner, inner, lam))
+
+
+def exact_sigmoid(lam: Array, tau: Array) -> Array:
+    """σ(logit(λ)/τ)."""
+    from scipy import special
+
+    logit = np.clip(special.logit(lam), -1e300, 1e300)
+    with np.errstate(over="ignore"):
+        return np.asarray(special.expit(logit / np.clip(tau, 1e-300, 1e150)))
+
+
+EXACT_WARPS: dict[str, Callable[[Array, Array], Array]] = {
+    "inverse_beta": exact_inverse_beta,
+    "beta": exact_beta,
+    "sigmoid": exact_sigmoid,
+}
 
 LIMIT = 1e30  # stands for an infinite logit, so that 0·∞ and ∞/∞ never arise
 CEILING = 1e24  # stands for τ = ∞, its inverse for τ = 0; below LIMIT, so that λ = 0 and λ = 1 stay fixed
@@ -189,9 +297,7 @@ WARPS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 def exact_warp(lam: Tensor, tau: Tensor, kind: str) -> Tensor:
     """The same functions in float64 by scipy, on the CPU."""
-    from tailormix import exact
-
-    result = exact.WARPS[kind](lam.detach().double().cpu().numpy(), tau.detach().double().cpu().numpy())
+    result = EXACT_WARPS[kind](lam.detach().double().cpu().numpy(), tau.detach().double().cpu().numpy())
     return torch.as_tensor(result, dtype=lam.dtype, device=lam.device)
 
 
@@ -281,3 +387,7 @@ def _image(upper: Tensor) -> Tensor:
     memory = slope.new_full((before + slope.numel(),), math.nan)
     memory[before:] = slope.view(-1)
     return memory.as_strided((1, 1, 2 * rows + 1, 2 * columns + 1), (1, 1, columns + 1, 1))
+
+
+if __name__ == "__main__":
+    np.save(SHIPPED, beta_quantile_slope().astype(np.float32))

@@ -45,7 +45,7 @@ def test_times_are_ratios_within_a_data_set() -> None:
 
 
 def test_columns_come_from_the_papers_files_where_they_ship() -> None:
-    folder = resources.files("tailormix").joinpath("experiments", "paper")
+    folder = resources.files("tailormix").joinpath("paper", "data")
     ships = folder.joinpath("efficiency-classification.toml").is_file()
     assert bool(columns("classification")) == ships
     assert columns("classification").get("mit-a", {}).get("batches") == (2 if ships else None)

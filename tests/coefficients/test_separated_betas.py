@@ -9,8 +9,7 @@ from scipy import stats
 
 from nets import seeded
 from tailormix import MITA, MITL
-from tailormix.coefficients import SeparatedBetas
-from tailormix.coefficients.separated_betas import feasible_share
+from tailormix.coefficients import SeparatedBetas, feasible_share
 from tailormix.draws import Draws
 
 

@@ -9,8 +9,8 @@ import typer
 from typer.testing import CliRunner
 
 from tailormix.benching.page import cost_page
-from tailormix.cli import app as whole
-from tailormix.commands.bench import bench
+from tailormix.cli.bench import bench
+from tailormix.cli.main import app as whole
 
 DOCS = Path(__file__).parents[2] / "docs"
 app = typer.Typer()

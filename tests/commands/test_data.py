@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tailormix.commands.data import app
-from tailormix.data.catalogue import DATASETS
-from tailormix.data.files.errors import missing
+from tailormix.cli.data import app
+from tailormix.data.files.location import missing
+from tailormix.data.registry import DATASETS
 
 run = CliRunner().invoke
 
@@ -77,7 +77,7 @@ def test_get_goes_on_after_a_failure(monkeypatch: pytest.MonkeyPatch, root: Path
             raise missing(folder / "x", "y", name)
         return name == "cifar10"
 
-    monkeypatch.setattr("tailormix.data.files.get.get", fetch)
+    monkeypatch.setattr("tailormix.data.files.download.get", fetch)
     result = run(app, ["get", "airfoil", "cifar10", "cifar100", "--json"])
     assert result.exit_code == 1
     assert json.loads(result.stdout)["results"] == {

@@ -12,9 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tailormix.commands.train import train
-from tailormix.experiments import many
-from tailormix.experiments.engines import ENGINES
+from tailormix.cli.train import train
+from tailormix.experiments import parallel
+from tailormix.experiments.parallel import ENGINES
 
 app = typer.Typer()
 app.command()(train)
@@ -46,7 +46,7 @@ def test_a_run_that_fails_stops_no_other(
     assert [row["seed"] for row in json.loads(done.stdout)] == [0]
     assert "again: tailormix train moons --set epochs=1" in done.stderr
     assert "--seeds 1 --out runs" in done.stderr
-    assert "epoch 1/1" in (blocked.with_name("seed-0") / many.LOG).read_text()
+    assert "epoch 1/1" in (blocked.with_name("seed-0") / parallel.LOG).read_text()
     assert signal.getsignal(signal.SIGTERM) is before
 
 
@@ -67,8 +67,8 @@ def test_a_signal_reaches_every_run_once(
     program = (
         f"import pathlib, signal, sys, time; signal.signal(signal.SIGTERM, {heard}); {ready}; time.sleep(60)"
     )
-    monkeypatch.setattr(many, "PROGRAM", program)
-    tasks = [many.Task((str(tmp_path / f"ready-{n}"),), tmp_path / str(n)) for n in range(3)]
+    monkeypatch.setattr(parallel, "PROGRAM", program)
+    tasks = [parallel.Task((str(tmp_path / f"ready-{n}"),), tmp_path / str(n)) for n in range(3)]
     ended = threading.Event()
 
     def stop_when_ready() -> None:
@@ -80,22 +80,22 @@ def test_a_signal_reaches_every_run_once(
     watcher = threading.Thread(target=stop_when_ready)
     watcher.start()
     try:
-        outcomes = list(many.carry_out_all(tasks, 2, engine))
+        outcomes = list(parallel.carry_out_all(tasks, 2, engine))
     finally:
         ended.set()
         watcher.join()
     found = {outcome.task.path.name: (outcome.code, outcome.said) for outcome in outcomes}
-    assert found == {"0": (7, ""), "1": (7, ""), "2": (-signal.SIGTERM, many.NOT_STARTED)}
+    assert found == {"0": (7, ""), "1": (7, ""), "2": (-signal.SIGTERM, parallel.NOT_STARTED)}
     assert not list(tmp_path.glob(".stop-*"))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed")
 def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "nonsense://10.0.0.1:1")
-    tasks = [many.Task(("moons",), tmp_path / "0")]
+    tasks = [parallel.Task(("moons",), tmp_path / "0")]
     with pytest.raises(ValueError, match="dask cannot use the cluster at DASK_SCHEDULER_ADDRESS=nonsense"):
-        list(many.carry_out_all(tasks, 1, "dask"))
+        list(parallel.carry_out_all(tasks, 1, "dask"))
 
 
 def test_no_runs_are_no_work() -> None:
-    assert list(many.carry_out_all([], 1)) == []
+    assert list(parallel.carry_out_all([], 1)) == []

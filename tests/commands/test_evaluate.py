@@ -9,9 +9,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from support_posthoc import gaussian, split
-from tailormix.commands.evaluate import evaluate
-from tailormix.prediction_files import save_predictions
-from tailormix.predictions import Predictions
+from tailormix.calibration.predictions import Predictions, save_predictions
+from tailormix.cli.evaluate import evaluate
 
 app = typer.Typer()
 app.command()(evaluate)
@@ -142,7 +141,7 @@ def test_a_failing_page_keeps_the_old_one(files: Path, monkeypatch: pytest.Monke
     def fail(_: object) -> str:
         raise OSError("disk full")
 
-    monkeypatch.setattr("tailormix.reports.page.page_svg", fail)
+    monkeypatch.setattr("tailormix.reports.pages.page_svg", fail)
     result = run(files / "test.npz", "--html", files / "r.html", *QUICK)
     assert (result.exit_code, "error: disk full" in result.stderr) == (1, True)
     assert (files / "r.html").read_text() == "old"

@@ -10,8 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from support_runs import make_run
-from tailormix.commands.report import report
-from tailormix.experiments.reading import read
+from tailormix.cli.report import report
+from tailormix.experiments.experiment import read
 from tailormix.experiments.running import run_experiment
 
 app = typer.Typer()

@@ -10,14 +10,13 @@ from typer.testing import CliRunner
 
 from helpers import run_python
 from made_table import TABLE, write_table
-from tailormix.cli import app
-from tailormix.commands.results import pages
-from tailormix.experiments import many, read
-from tailormix.experiments.paper import read_table
-from tailormix.experiments.reproducing import plan_runs
+from tailormix.cli.main import app
+from tailormix.cli.results import pages
+from tailormix.experiments import parallel, read
 from tailormix.experiments.running import run_experiment
-from tailormix.reports.result_page import BEGIN, END
-from tailormix.training.folder import RunError
+from tailormix.paper import plan_runs, read_table
+from tailormix.paper.results_page import BEGIN, END
+from tailormix.training.run_folder import RunError
 
 
 def call(*arguments: str) -> Any:
@@ -28,20 +27,20 @@ def said(done: Any) -> str:
     return " ".join(done.stderr.replace("│", " ").split())
 
 
-def in_process(task: many.Task, threads: int, stop: object = None) -> many.Outcome:
+def in_process(task: parallel.Task, threads: int, stop: object = None) -> parallel.Outcome:
     """A run without a process of its own, whose start takes longer than the run."""
     file, seed = task.arguments[0], int(task.arguments[task.arguments.index("--seeds") + 1])
     try:
         run_experiment(read(file, seed=seed), task.path)
     except RunError as error:
-        return many.Outcome(task, 1, str(error))
-    return many.Outcome(task, 0)
+        return parallel.Outcome(task, 1, str(error))
+    return parallel.Outcome(task, 0)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def quick() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(many, "carry_out", in_process)
+        patch.setattr(parallel, "carry_out", in_process)
         yield
 
 
@@ -80,7 +79,7 @@ def test_a_second_call_runs_only_what_is_missing_and_a_third_nothing(
     second = call(*arguments, "--seeds", "0-1", "--results", str(folder / "results"))
     assert second.exit_code == 0, second.stderr
     assert "1 runs to go, 3 finished before" in second.stderr
-    monkeypatch.setattr(many, "carry_out_all", None)
+    monkeypatch.setattr(parallel, "carry_out_all", None)
     assert call(*arguments, "--seeds", "0-9", "--finished").stdout == second.stdout
     third = call(*arguments, "--seeds", "0-1")
     assert (third.exit_code, third.stdout, third.stderr) == (0, second.stdout, "")
@@ -101,7 +100,7 @@ def test_showing_finished_runs_needs_no_torch(ran: tuple[Path, Any]) -> None:
     code = """
 import sys
 from typer.testing import CliRunner
-from tailormix.cli import app
+from tailormix.cli.main import app
 done = CliRunner().invoke(app, ["reproduce", *sys.argv[1:], "--rows", "plain", "--seeds", "0"])
 assert done.exit_code == 0 and "Accuracy" in done.stdout, done.output
 assert CliRunner().invoke(app, ["reproduce", *sys.argv[1:], "--dry-run"]).exit_code == 0

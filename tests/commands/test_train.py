@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tailormix.commands.train import train
-from tailormix.experiments import many
+from tailormix.cli.train import train
+from tailormix.experiments import parallel
 
 app = typer.Typer()
 app.command()(train)
@@ -84,13 +84,13 @@ def test_many_runs_isolate_the_one_that_fails(tmp_path: Path) -> None:
     assert [row["seed"] for row in json.loads(done.stdout)] == [0, 2]
     assert "again: tailormix train moons --set epochs=1" in done.stderr
     assert f"--seeds 1 --out {tmp_path}" in done.stderr
-    assert "epoch 1/1" in (Path(folder).with_name("seed-2") / many.LOG).read_text()
+    assert "epoch 1/1" in (Path(folder).with_name("seed-2") / parallel.LOG).read_text()
 
 
 def test_a_killed_process_is_a_failure_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many, "PROGRAM", "import os; os.kill(os.getpid(), 9)")
-    tasks = [many.Task(("moons", "--seeds", str(seed)), tmp_path / str(seed)) for seed in range(2)]
-    outcomes = list(many.carry_out_all(tasks, jobs=2))
+    monkeypatch.setattr(parallel, "PROGRAM", "import os; os.kill(os.getpid(), 9)")
+    tasks = [parallel.Task(("moons", "--seeds", str(seed)), tmp_path / str(seed)) for seed in range(2)]
+    outcomes = list(parallel.carry_out_all(tasks, jobs=2))
     assert sorted(outcome.code for outcome in outcomes) == [-9, -9]
     assert [outcome.result for outcome in outcomes] == [None, None]
 

@@ -10,10 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tailormix.cli import app as whole
-from tailormix.commands.tune import tune
+from tailormix.cli.main import app as whole
+from tailormix.cli.tune import tune
 from tailormix.experiments import read
-from tailormix.experiments.tuning import study, workers
+from tailormix.experiments.tuning import study
 
 app = typer.Typer()
 app.command()(tune)
@@ -60,8 +60,8 @@ def test_two_processes_share_the_work(tmp_path: Path) -> None:
 
 
 def test_a_process_that_fails_is_named_by_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "PROGRAM", "import sys; sys.exit('no luck')")
-    monkeypatch.setattr(workers, "PAUSE", 0.05)
+    monkeypatch.setattr(study, "PROGRAM", "import sys; sys.exit('no luck')")
+    monkeypatch.setattr(study, "PAUSE", 0.05)
     done = call("moons", *QUICK, *OVER, "--jobs", "2", "--out", str(tmp_path))
     assert done.exit_code == 1
     assert "a process failed, see" in done.stderr

@@ -8,8 +8,8 @@ import torch
 
 from contract.cases import ALL, BATCH_FORM, CLASSES, INPUTS, REAL, STILL, TARGETS, Case, data, kinds, seeded
 from tailormix import Plan
+from tailormix.batch import one_hot
 from tailormix.interpolation import Identity, Linear
-from tailormix.plan import one_hot
 
 every = pytest.mark.parametrize("case", BATCH_FORM, ids=str)
 HAVING_ONE = [case for case in ALL if case in BATCH_FORM or not case.takes("indices")]

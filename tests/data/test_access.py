@@ -5,11 +5,10 @@ import pytest
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
-from tailormix.data.access.augment import ImageTransform, crop, normalisation
-from tailormix.data.access.memory import MemorySplit
-from tailormix.data.access.series import series_splits
-from tailormix.data.access.tables import scale_columns
-from tailormix.data.access.windows import WindowSplit
+from tailormix.data.augment import ImageTransform, crop, normalisation
+from tailormix.data.series import WindowSplit, series_splits
+from tailormix.data.splits import MemorySplit
+from tailormix.data.tables import scale_columns
 
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.3, 0.4)
 

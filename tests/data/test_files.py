@@ -17,12 +17,11 @@ from typing import ClassVar
 import pytest
 
 from tailormix.data import DataError
-from tailormix.data.files import get as get_module
-from tailormix.data.files.download import fetch
-from tailormix.data.files.get import get
+from tailormix.data.files import download as get_module
+from tailormix.data.files.archives import unpack
+from tailormix.data.files.download import fetch, get
+from tailormix.data.files.location import writable
 from tailormix.data.files.published import Download, Published, Stored
-from tailormix.data.files.root import writable
-from tailormix.data.files.unpack import unpack
 from tailormix.data.files.verify import MANIFEST, state, verify
 
 BODY = bytes(range(256)) * 20_000  # five chunks and a bit
@@ -170,7 +169,7 @@ def test_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(*_: object, **__: object) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("tailormix.data.files.root.tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("tailormix.data.files.location.tempfile.TemporaryFile", refuse)
     with pytest.raises(
         DataError, match=r"cannot write into .* \(Read-only file system\); to mend it: set TAILORMIX_DATA"
     ):
@@ -248,7 +247,7 @@ def test_disk_filling_up_while_unpacking_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     archive = tarred(tmp_path / "a.tar", [(tarfile.TarInfo("made/one.bin"), b"x")])
-    monkeypatch.setattr("tailormix.data.files.unpack.shutil.copyfileobj", full)
+    monkeypatch.setattr("tailormix.data.files.archives.shutil.copyfileobj", full)
     with pytest.raises(DataError, match=r"could not unpack .*a\.tar into .*No space left on device"):
         unpack(archive, tmp_path, "tar")
     assert listed(tmp_path) == ["a.tar"]

@@ -9,8 +9,8 @@ import pytest
 from scipy.io import savemat
 
 from tailormix.data import DataError
-from tailormix.data.files.get import get
-from tailormix.data.files.imagenet import DEVKIT, TRAIN, VAL, prepare
+from tailormix.data.files.download import get
+from tailormix.data.imagenet import DEVKIT, TRAIN, VAL, prepare
 
 
 def packed(path: Path, members: dict[str, bytes], mode: str = "w") -> bytes:

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from tailormix.data import DataError, load
-from tailormix.data.cifar10 import CLASSES
-from tailormix.data.imagenet_a import NUMBERS as A_NUMBERS
-from tailormix.data.imagenet_r import NUMBERS as R_NUMBERS
+from tailormix.data.images import CIFAR10_CLASSES
+from tailormix.data.shifted import IMAGENET_A_NUMBERS as A_NUMBERS
+from tailormix.data.shifted import IMAGENET_R_NUMBERS as R_NUMBERS
 
 
 def records(path: Path, count: int, label_bytes: int) -> np.memmap:
@@ -77,7 +77,7 @@ def test_cifar10(tmp_path: Path) -> None:
     cifar10(tmp_path)
     splits = load("cifar10", root=tmp_path)
     assert [len(part) for part in (splits.train, splits.validation, splits.test)] == [45_000, 5_000, 10_000]
-    assert splits.class_names == CLASSES
+    assert splits.class_names == CIFAR10_CLASSES
 
 
 def test_cifar10_label_out_of_range(tmp_path: Path) -> None:

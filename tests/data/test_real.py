@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tailormix.data import DataError, DataSplits, load
-from tailormix.data.files.owners import PUBLISHED
+from tailormix.data.files.published import PUBLISHED
 from tailormix.data.files.verify import state, verify
 
 Real = Callable[[str], Path]

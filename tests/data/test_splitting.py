@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from tailormix.data.access.assemble import three_ways, train_rows
-from tailormix.data.access.splitting import fingerprint, hold_out, share
+from tailormix.data.splits import fingerprint, hold_out, share, three_ways, train_rows
 
 labelled = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(torch.tensor)
 

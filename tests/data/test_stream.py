@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailormix.data import DataError, DataSplits, load
-from tailormix.data.access.decode import DRAWS, _box, central_crop, random_crop, read, read_all
+from tailormix.data.streaming import DRAWS, _box, central_crop, random_crop, read, read_all
 
 
 @pytest.fixture

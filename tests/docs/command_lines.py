@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from docs.small_world import invoke, small_world
 from helpers import ROOT
-from tailormix.experiments.many import seeds_of
+from tailormix.experiments.parallel import seeds_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,22 +19,21 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner, Result
 
 from helpers import ROOT
-from tailormix.cli import app
-from tailormix.data import airfoil
+from tailormix.calibration.predictions import Predictions, save_predictions
+from tailormix.cli.main import app
+from tailormix.data import tables
 from tailormix.data.files import download
-from tailormix.data.files.get import get
-from tailormix.data.files.owners import PUBLISHED
-from tailormix.experiments import many, running
-from tailormix.experiments.many import Outcome, Task
-from tailormix.experiments.tuning import workers
-from tailormix.prediction_files import save_predictions
-from tailormix.predictions import Predictions
+from tailormix.data.files.download import get
+from tailormix.data.files.published import PUBLISHED
+from tailormix.experiments import parallel, running
+from tailormix.experiments.parallel import Outcome, Task
+from tailormix.experiments.tuning import study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tailormix.data.files.download import Progress
-    from tailormix.experiments.record import Experiment
+    from tailormix.experiments.experiment import Experiment
 
 ROWS, HELD = 60, 20
 
@@ -52,10 +51,10 @@ def small_world() -> Iterator[None]:
         patch.setenv("TAILORMIX_DATA", str(Path("data").resolve()))
         _offer(patch)
         for name, value in {"ROWS": ROWS, "VALIDATION": HELD, "TEST": HELD}.items():
-            patch.setattr(airfoil, name, value)
+            patch.setattr(tables, name, value)
         patch.setattr(running, "_trained", _one_epoch(running._trained))
-        patch.setattr(many, "carry_out_all", _one_by_one)
-        patch.setattr(workers, "work_together", _in_turn)
+        patch.setattr(parallel, "carry_out_all", _one_by_one)
+        patch.setattr(study, "work_together", _in_turn)
         patch.setattr(Figure, "savefig", _bare(Figure.savefig))
         get("airfoil", Path("data"))
         _furnish()

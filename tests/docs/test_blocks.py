@@ -15,7 +15,7 @@ from docs.command_lines import check, lines_of
 from docs.pages import LANGUAGES, Block, blocks_of, blocks_on, name_of, pages
 from docs.printed import same
 from docs.stand_ins import present
-from tailormix.experiments.reading import read
+from tailormix.experiments.experiment import read
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 PACKAGES = (
     "tailormix",
     *(f"tailormix.{name}" for name in ("pairs", "coefficients", "interpolation", "objectives")),
-    *(f"tailormix.{name}" for name in ("losses", "metrics", "posthoc", "models", "data")),
-    *(f"tailormix.{name}" for name in ("training", "experiments", "reports", "sklearn")),
+    *(f"tailormix.{name}" for name in ("losses", "metrics", "calibration", "models", "data")),
+    *(f"tailormix.{name}" for name in ("training", "experiments", "reports", "integrations.sklearn")),
 )
 FETCHING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import make_blobs
 
-from tailormix.sklearn import MixupClassifier, MixupRegressor
+from tailormix.integrations.sklearn import MixupClassifier, MixupRegressor
 
 X, Y = make_blobs(60, centers=3, n_features=4, cluster_std=3.0, random_state=0)
 REAL = X @ np.array([1.0, -2.0, 0.5, 0.0]) + np.random.default_rng(0).normal(size=60)

@@ -8,7 +8,7 @@ from torch import nn
 
 from estimators.quick import REAL, X, Y, classifier, regressor
 from tailormix import Mixup
-from tailormix.sklearn import loop
+from tailormix.integrations.sklearn import network
 
 HOLED = np.where(np.arange(X.size).reshape(X.shape) == 5, np.nan, X)
 
@@ -20,7 +20,7 @@ def _no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> float:
         raise AssertionError("trained on bad input")
 
-    monkeypatch.setattr(loop, "one_pass", refuse)
+    monkeypatch.setattr(network, "one_pass", refuse)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 
 from estimators.quick import X, Y, classifier
 from tailormix import SKMixup
-from tailormix.sklearn.calibrating import PRIOR, careful_temperature
+from tailormix.integrations.sklearn.network import PRIOR, careful_temperature
 
 NAMES = np.array(["ant", "bee", "cat"])
 

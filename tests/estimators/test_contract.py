@@ -7,12 +7,12 @@ from typing import Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tailormix.sklearn import MixupClassifier, MixupRegressor
+from tailormix.integrations.sklearn import MixupClassifier, MixupRegressor
 
 # scipy reads SCIPY_ARRAY_API when it is imported, and without it scikit-learn skips this check.
 ARRAY_API = """
 from sklearn.utils.estimator_checks import check_array_api_input
-from tailormix.sklearn import MixupClassifier, MixupRegressor
+from tailormix.integrations.sklearn import MixupClassifier, MixupRegressor
 for estimator in (MixupClassifier(max_iter=2), MixupRegressor(max_iter=2)):
     name = type(estimator).__name__
     check_array_api_input(name, estimator, array_namespace="numpy", expect_only_array_outputs=False)

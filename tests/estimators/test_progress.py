@@ -8,7 +8,7 @@ import pytest
 
 from estimators.quick import REAL, X, Y, classifier, regressor
 from estimators.terminal import Screen, terminal
-from tailormix.sklearn import loop
+from tailormix.integrations.sklearn import network
 
 SHOWN, HIDDEN = "\x1b[?25h", "\x1b[?25l"  # the cursor
 
@@ -24,14 +24,14 @@ def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def watched(monkeypatch: pytest.MonkeyPatch, screen: Screen, epochs: int) -> None:
     """Each pass over the rows waits until the bar has told of those before: refreshes come in their time."""
-    real, done = loop.one_pass, []
+    real, done = network.one_pass, []
 
     def slow(*arguments: Any, **options: Any) -> float:
         screen.wait_for(f" {len(done)}/{epochs} ")
         done.append(real(*arguments, **options))
         return done[-1]
 
-    monkeypatch.setattr(loop, "one_pass", slow)
+    monkeypatch.setattr(network, "one_pass", slow)
 
 
 @pytest.mark.parametrize(("make", "y"), [(classifier, Y), (regressor, REAL)])

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from estimators.quick import REAL, X, regressor
-from tailormix.sklearn.calibrating import spread, variance_scale
+from tailormix.integrations.sklearn.network import spread, variance_scale
 
 
 def without_dropout(n_features: int, n_outputs: int) -> nn.Module:

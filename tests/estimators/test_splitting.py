@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tailormix.sklearn.splitting import held_out
+from tailormix.integrations.sklearn.base import held_out
 
 
 @given(st.lists(st.integers(0, 4), min_size=4, max_size=200), st.floats(0.01, 0.5), st.integers(0, 99))

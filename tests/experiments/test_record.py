@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import tailormix.experiments.catalogue as catalogue_module
+import tailormix.experiments.registry as catalogue_module
 from tailormix.experiments import EXPERIMENTS, Experiment, read
-from tailormix.experiments.many import seeds_of
-from tailormix.experiments.record import from_flat
+from tailormix.experiments.experiment import from_flat
+from tailormix.experiments.parallel import seeds_of
 from tailormix.experiments.running import batches_in_memory, fingerprint
 from tailormix.methods import METHODS
 from tailormix.training import Choice

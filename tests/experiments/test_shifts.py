@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from tailormix.data import cifar10, load
-from tailormix.data.access import corrupted
-from tailormix.data.files.cifar_c_sums import CORRUPTIONS
+from tailormix.data import images, load, shifted
+from tailormix.data.shifted import CORRUPTIONS
 from tailormix.experiments import building, read
 from tailormix.experiments.running import run_experiment
 from tailormix.experiments.shifts import still_to_judge
-from tailormix.training import checkpoint, folder
+from tailormix.training import checkpoint, run_folder
 
 ROWS = 4  # of each corruption and severity; published: 10 000
 
@@ -21,8 +20,8 @@ ROWS = 4  # of each corruption and severity; published: 10 000
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """CIFAR-10 and CIFAR-10-C with few rows; a batch file holds one label byte and 3072 pixels a row."""
-    monkeypatch.setattr(corrupted, "_IMAGES", ROWS)
-    monkeypatch.setattr(cifar10, "_BATCH", 20)
+    monkeypatch.setattr(shifted, "_IMAGES", ROWS)
+    monkeypatch.setattr(images, "_CIFAR10_BATCH", 20)
     random = np.random.default_rng(0)
     batches = tmp_path / "cifar-10-batches-bin"
     batches.mkdir()
@@ -58,7 +57,7 @@ def test_a_finished_run_is_judged_later_without_training_again(root: Path) -> No
         path.name: path.stat().st_mtime_ns for path in (root / "run" / "checkpoints").iterdir()
     } == weights
     assert {key: value for key, value in judged.items() if key != "shifts"} == plain
-    assert judged == json.loads((root / "run" / folder.RESULT).read_text())
+    assert judged == json.loads((root / "run" / run_folder.RESULT).read_text())
     found = judged["shifts"]["cifar10-c"]
     assert found["conditions"] == 5
     assert still_to_judge(["cifar10-c"], judged) == []

@@ -8,9 +8,9 @@ import torch
 
 from tailormix import data
 from tailormix.data import DataSplits
-from tailormix.data.access.augment import ImageTransform, normalisation
-from tailormix.data.access.memory import MemorySplit
-from tailormix.data.access.series import series_splits
+from tailormix.data.augment import ImageTransform, normalisation
+from tailormix.data.series import series_splits
+from tailormix.data.splits import MemorySplit
 from tailormix.experiments import EXPERIMENTS, building, read
 from tailormix.experiments.running import run_experiment
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tailormix.experiments import EXPERIMENTS, read
+from tailormix.experiments.experiment import to_toml, write_toml
 from tailormix.experiments.running import fingerprint, run_name
-from tailormix.experiments.writing import to_toml, write_toml
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 from nets import Staged
-from tailormix.lightning import mixup_loss
+from tailormix.integrations.lightning import mixup_loss
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,8 +22,8 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 from tailormix import ERM, Method, Plan, build_method
+from tailormix.integrations.lightning import MixupCallback, mixup_loss
 from tailormix.interpolation import Linear
-from tailormix.lightning import MixupCallback, mixup_loss
 from tailormix.objectives import MixedTargets
 from tailormix.pairs import RandomPairs
 
@@ -111,7 +111,7 @@ def text_arguments(folder: Path, rows: int) -> transformers.TrainingArguments:
 
 def text_weights(folder: Path, method: Method) -> list[float]:
     """The weights after an epoch with two rows a step on each rank."""
-    from tailormix.huggingface import MixupTrainer
+    from tailormix.integrations.huggingface import MixupTrainer
 
     trainer = MixupTrainer(text_model(), text_arguments(folder, 2), train_dataset=sentences(), method=method)
     trainer.train()

@@ -10,7 +10,7 @@ from torch.nn import functional
 from integrations.tiny_models import LENGTH, ROWS, SMALL, bert, collated, sentences
 from nets import plan
 from tailormix import ManifoldMixup, Mixup, embed
-from tailormix.dictionary_model import DictionaryModel, token_tensor
+from tailormix.integrations.dictionary_model import DictionaryModel, token_tensor
 
 
 def test_the_view_of_clean_sentences_is_the_model() -> None:

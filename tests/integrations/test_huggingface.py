@@ -16,7 +16,7 @@ from integrations.cases import CLASSIFIERS, ready
 from integrations.tiny_models import CLASSES, ROWS, bert, collated, pictures, sentences, vit
 from nets import seeded
 from tailormix import ERM, CutMix, Mixup, RegMixup, SKMixup, build_method
-from tailormix.huggingface import MixupTrainer
+from tailormix.integrations.huggingface import MixupTrainer
 from tailormix.losses import build
 
 if TYPE_CHECKING:
@@ -276,6 +276,6 @@ def test_bad_batches(tmp_path: Path) -> None:
 
 def test_without_transformers_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    monkeypatch.delitem(sys.modules, "tailormix.huggingface")
+    monkeypatch.delitem(sys.modules, "tailormix.integrations.huggingface")
     with pytest.raises(ImportError, match=r'pip install "tailormix\[huggingface\]"'):
-        importlib.import_module("tailormix.huggingface")
+        importlib.import_module("tailormix.integrations.huggingface")

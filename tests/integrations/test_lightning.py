@@ -16,8 +16,8 @@ from integrations.cases import ONLY_NUMBERS, ready
 from integrations.lightning_modules import CLASSES, CPU, Net, Numbers, Pictures, Stepping, fit
 from nets import Staged
 from tailormix import Mixup, SKMixup, build_method, embed
-from tailormix.integration import generator_at
-from tailormix.lightning import MixupCallback
+from tailormix.integrations.common import generator_at
+from tailormix.integrations.lightning import MixupCallback
 from tailormix.methods import METHODS
 
 pytestmark = [
@@ -165,6 +165,6 @@ def test_class_indices_need_num_classes() -> None:
 
 def test_without_lightning_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lightning.pytorch", None)
-    monkeypatch.delitem(sys.modules, "tailormix.lightning")
+    monkeypatch.delitem(sys.modules, "tailormix.integrations.lightning")
     with pytest.raises(ImportError, match=r'pip install "tailormix\[lightning\]"'):
-        importlib.import_module("tailormix.lightning")
+        importlib.import_module("tailormix.integrations.lightning")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from integrations.lightning_modules import CLASSES, ROWS, Net, Stepping, fit
 from tailormix import RegMixup, SKMixup, build_method
-from tailormix.lightning import MixupCallback
+from tailormix.integrations.lightning import MixupCallback
 from tailormix.losses import build
 
 if TYPE_CHECKING:

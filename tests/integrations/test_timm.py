@@ -11,7 +11,7 @@ from helpers import conv_net
 from integrations.cases import BATCH_FORMS, ready, real
 from nets import seeded
 from tailormix import CutMix, Mixup, SKMixup, build_method, embed
-from tailormix.timm import MixupFn
+from tailormix.integrations.timm import MixupFn
 
 X, Y = torch.rand(7, 3, 8, 8, generator=seeded()), torch.tensor([0, 1, 2, 0, 1, 2, 0])
 

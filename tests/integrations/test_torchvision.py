@@ -13,7 +13,7 @@ from helpers import conv_net
 from integrations.cases import BATCH_FORMS, ready, real
 from nets import seeded
 from tailormix import CutMix, Mixup, SKMixup, build_method
-from tailormix.torchvision import BatchMixup, MixupCollate
+from tailormix.integrations.torchvision import BatchMixup, MixupCollate
 
 X, Y = torch.rand(7, 3, 8, 8, generator=seeded()), torch.tensor([0, 1, 2, 0, 1, 2, 0])
 SAMPLES = list(zip(X, Y.tolist(), strict=True))

@@ -7,10 +7,10 @@ import torch
 from scipy import stats
 
 from nets import Scripted, batch, plan, seeded
-from tailormix import CutMix, SKCutMix
+from tailormix import CutMix, SKCutMix, interpolation
+from tailormix.batch import Plan
 from tailormix.draws import Draws
-from tailormix.interpolation import CutBox, cut_box
-from tailormix.plan import Plan
+from tailormix.interpolation import CutBox
 
 CPU = torch.device("cpu")
 
@@ -160,7 +160,7 @@ def test_images_that_carry_a_gradient_keep_it() -> None:
 def test_large_images_need_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = torch.rand(6, 1, 9, 12), torch.arange(6) % 2
     kept = SKCutMix(num_classes=2, space="input")(x, y, generator=seeded(3))
-    monkeypatch.setattr(cut_box, "KEPT", 10)  # for the rows alone
+    monkeypatch.setattr(interpolation, "KEPT", 10)  # for the rows alone
     other = SKCutMix(num_classes=2, space="input")(x, y, generator=seeded(3))
     assert torch.equal(kept[0], other[0])
     assert torch.equal(kept[1], other[1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from tailormix.losses.catalogue import LOSSES, build
+from tailormix.losses.registry import LOSSES, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from losses.cases import SOFT, call, make, mixed
-from tailormix.losses.catalogue import LOSSES
+from tailormix.losses.registry import LOSSES
 
 SCALARS = {"mmce", "mmce-w"}
 every = pytest.mark.parametrize("name", LOSSES)

@@ -19,7 +19,7 @@ from tailormix.losses import (
     MbLS,
     WeightedMMCE,
 )
-from tailormix.losses.catalogue import LOSSES
+from tailormix.losses.registry import LOSSES
 
 every = pytest.mark.parametrize("name", LOSSES)
 every_soft = pytest.mark.parametrize("name", SOFT)

@@ -94,7 +94,7 @@ def test_confidence_of_exactly_one_is_in_the_last_bin() -> None:
 @pytest.mark.parametrize(("value", "bin_"), [(0.0, 0), (0.1, 1), (0.7, 7), (0.3, 3), (1.0, 9), (0.999999, 9)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_edges_belong_to_the_upper_bin(value: float, bin_: int, dtype: torch.dtype) -> None:
-    from tailormix.metrics.bins import bin_index
+    from tailormix.metrics.binning import bin_index
 
     assert int(bin_index(torch.tensor([value], dtype=dtype), 10)) == bin_
 

@@ -6,9 +6,9 @@ import torch
 
 from support_metrics import classifier, regressor
 from tailormix import metrics
-from tailormix.metrics.catalogue import METRICS, metric_function
-from tailormix.metrics.resampling import bootstrap_weights, interval_from
-from tailormix.metrics.reweighting import weighted_metric
+from tailormix.metrics.bootstrap import bootstrap_weights, interval_from
+from tailormix.metrics.registry import METRICS, metric_function
+from tailormix.metrics.weighting import weighted_metric
 
 
 def case(name: str, n: int = 80) -> tuple[tuple[torch.Tensor, ...], dict[str, object]]:
@@ -92,13 +92,13 @@ def test_bounds_and_methods() -> None:
 @pytest.mark.parametrize("name", [name for name, info in METRICS.items() if info.task == "classification"])
 def test_very_many_points_are_resampled_in_groups(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """6000 points in 2000 groups: the interval stays close to that of single points."""
-    from tailormix.metrics import groups, reweighting, weighted_classification
+    from tailormix.metrics import weighting
 
     logits, targets = classifier(6000)
     single = metrics.interval(name, logits, targets, from_logits=True, resamples=400)
-    monkeypatch.setattr(groups, "MOST_UNITS", 2000)
-    monkeypatch.setattr(reweighting, "GROUP_VALUES", 1)
-    monkeypatch.setattr(weighted_classification, "MOST_LEVELS", 1000)
+    monkeypatch.setattr(weighting, "MOST_UNITS", 2000)
+    monkeypatch.setattr(weighting, "GROUP_VALUES", 1)
+    monkeypatch.setattr(weighting, "MOST_LEVELS", 1000)
     assert weighted_metric(name, (logits, targets), from_logits=True).units == 2000
     grouped = metrics.interval(name, logits, targets, from_logits=True, resamples=400)
     assert grouped.value == single.value

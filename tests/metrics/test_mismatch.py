@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from scipy.stats import binomtest
 
-from tailormix.metrics.mismatch import agreement_curve, agrees, wilson
+from tailormix.paper.figures.mixed_pairs import agreement_curve, agrees, wilson
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))

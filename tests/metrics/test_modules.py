@@ -11,7 +11,7 @@ import torch
 from support_metrics import classifier
 from support_ranks import build, rank
 from tailormix import metrics
-from tailormix.metrics.catalogue import METRICS
+from tailormix.metrics.registry import METRICS
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tailormix import metrics
-from tailormix.metrics.catalogue import METRICS, metric_function
+from tailormix.metrics.registry import METRICS, metric_function
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 
 from support_metrics import classifier, regressor
 from tailormix import metrics
-from tailormix.metrics.catalogue import metric_function, names_of
+from tailormix.metrics.registry import metric_function, names_of
 
 CLASSIFICATION, REGRESSION = names_of("classification"), names_of("regression")
 

@@ -2,7 +2,6 @@
 
 import importlib
 import pkgutil
-import subprocess
 import sys
 import types
 from typing import Any
@@ -14,17 +13,12 @@ from torch import nn
 import tailormix.models
 from tailormix.models import MODELS, build, shape_arguments
 
-MACHINERY = {"build", "catalogue", "timm_model"}
+MACHINERY = {"registry", "timm_models"}
 
 
 def test_dictionary_and_folder_agree() -> None:
     files = {module.name for module in pkgutil.iter_modules(tailormix.models.__path__)} - MACHINERY
     assert {model.target.split(":")[0] for model in MODELS.values()} == files
-
-
-def test_catalogue_needs_no_torch() -> None:
-    code = "import sys; import tailormix.models.catalogue; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(

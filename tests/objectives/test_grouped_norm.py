@@ -10,7 +10,7 @@ from torch import nn
 
 from nets import Staged, seeded
 from tailormix import MITA
-from tailormix.objectives.grouped_norm import normalised_apart
+from tailormix.objectives.decoupling import normalised_apart
 
 X = torch.randn(5, 4, generator=seeded())
 OTHER = 3 + 2 * torch.randn(5, 4, generator=seeded(1))

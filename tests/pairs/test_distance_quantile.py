@@ -12,9 +12,8 @@ from scipy import stats
 
 from nets import batch, seeded
 from tailormix.draws import Draws
-from tailormix.pairs import DistanceQuantile
-from tailormix.pairs.distance_quantile import order_statistic
-from tailormix.similarity import NARROW, all_squared, ordered_pairs
+from tailormix.kernel import NARROW, all_squared, ordered_pairs
+from tailormix.pairs import DistanceQuantile, order_statistic
 
 CPU = torch.device("cpu")
 LINE = torch.tensor([[0.0], [1.0], [3.0]])

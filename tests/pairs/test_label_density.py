@@ -16,8 +16,7 @@ from nets import Scripted, batch, seeded
 from tailormix import CMixup
 from tailormix.batch import Pool
 from tailormix.draws import Draws
-from tailormix.pairs import LabelDensity
-from tailormix.pairs.label_density import density
+from tailormix.pairs import LabelDensity, density
 
 CPU = torch.device("cpu")
 

@@ -10,8 +10,7 @@ import torch
 from nets import batch, seeded
 from tailormix import KMixup
 from tailormix.draws import Draws
-from tailormix.pairs import OptimalTransport
-from tailormix.pairs.optimal_transport import match_blocks
+from tailormix.pairs import OptimalTransport, match_blocks
 
 
 def matched_with(points: torch.Tensor, permutation: torch.Tensor, k: int, squared: bool) -> torch.Tensor:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tailormix.posthoc import mc_dropout, predict
+from tailormix.calibration import mc_dropout, predict
 
 
 class Functional(nn.Module):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from support_posthoc import distorted
 from tailormix import metrics
-from tailormix.posthoc import IsotonicCalibration
-from tailormix.posthoc.isotonic import monotone_fit
+from tailormix.calibration import IsotonicCalibration
+from tailormix.calibration.isotonic import monotone_fit
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.booleans()), min_size=1, max_size=60))

@@ -6,7 +6,7 @@ import torch
 
 from support_posthoc import distorted
 from tailormix import metrics
-from tailormix.posthoc import MatrixScaling, TemperatureScaling, VectorScaling
+from tailormix.calibration import MatrixScaling, TemperatureScaling, VectorScaling
 
 KINDS = [VectorScaling, MatrixScaling]
 
@@ -48,8 +48,8 @@ def test_matrix_agrees_with_unpenalised_logistic_regression() -> None:
 def test_gradient_agrees_with_finite_differences(kind: type) -> None:
     from scipy.optimize import approx_fprime
 
+    from tailormix.calibration.scaling import _Problem
     from tailormix.metrics.inputs import classified
-    from tailormix.posthoc.linear import _Problem
 
     logits, targets = distorted(30, classes=3)
     problem = _Problem(classified(logits.double(), targets, from_logits=True), kind.full, 0.1, 1.5)

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from support_posthoc import distorted, gaussian, split
-from tailormix import posthoc
-from tailormix.posthoc import CALIBRATORS, TemperatureScaling, VectorScaling
-from tailormix.predictions import LeakError, Predictions
+from tailormix import calibration
+from tailormix.calibration import CALIBRATORS, TemperatureScaling, VectorScaling
+from tailormix.calibration.predictions import LeakError, Predictions
 
 
 def fitted(name: str) -> tuple[object, object]:
@@ -29,7 +29,7 @@ def fitted(name: str) -> tuple[object, object]:
 def test_round_trip(name: str, ending: str, tmp_path: Path) -> None:
     before, x = fitted(name)
     path = before.save(tmp_path / f"one.{ending}")
-    for after in (posthoc.load(path), type(before).load(path)):
+    for after in (calibration.load(path), type(before).load(path)):
         assert type(after) is type(before)
         assert np.array_equal(np.asarray(after.transform(x)), np.asarray(before.transform(x)))
         assert after.provenance.as_dict() == before.provenance.as_dict()
@@ -40,7 +40,7 @@ def test_round_trip(name: str, ending: str, tmp_path: Path) -> None:
 def test_dictionary_and_folder_are_equal() -> None:
     kinds = {info.load().kind for info in CALIBRATORS.values()}
     assert kinds == set(CALIBRATORS)
-    public = {name for name in posthoc.__all__ if name.endswith(("Scaling", "Calibration"))}
+    public = {name for name in calibration.__all__ if name.endswith(("Scaling", "Calibration"))}
     assert public == {info.class_name for info in CALIBRATORS.values()}
 
 
@@ -48,7 +48,7 @@ def test_dictionary_and_folder_are_equal() -> None:
 def test_the_guard_survives_saving(ending: str, tmp_path: Path) -> None:
     path = TemperatureScaling().fit(split("val", ids=range(200))).save(tmp_path / f"t.{ending}")
     with pytest.raises(LeakError, match="1 of these 200 points"):
-        posthoc.load(path).transform(split("test", ids=range(199, 399), seed=1))
+        calibration.load(path).transform(split("test", ids=range(199, 399), seed=1))
 
 
 def test_imitation_is_written_down(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_imitation_is_written_down(tmp_path: Path) -> None:
     assert stored["provenance"]["split"] == "test"
     assert stored["facts"]["status"] == "converged"
     assert (
-        posthoc.load(tmp_path / "t.json").transform(split("test", ids=range(200))).imitates
+        calibration.load(tmp_path / "t.json").transform(split("test", ids=range(200))).imitates
         == "released-protocol"
     )
 
@@ -75,9 +75,9 @@ def test_bad_files(tmp_path: Path) -> None:
     (tmp_path / "bad.safetensors").write_bytes(b"nonsense")
     for name in ("bad.json", "half.json", "bad.safetensors"):
         with pytest.raises(ValueError, match="cannot read a calibrator"):
-            posthoc.load(tmp_path / name)
+            calibration.load(tmp_path / name)
     with pytest.raises(FileNotFoundError):
-        posthoc.load(tmp_path / "missing.json")
+        calibration.load(tmp_path / "missing.json")
 
 
 def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_names_without_torch() -> None:
     import subprocess
     import sys
 
-    program = "import sys; from tailormix.posthoc import CALIBRATORS; assert 'torch' not in sys.modules"
+    program = "import sys; from tailormix.calibration import CALIBRATORS; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 

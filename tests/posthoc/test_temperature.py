@@ -11,8 +11,8 @@ from scipy.optimize import minimize_scalar
 
 from support_posthoc import distorted
 from tailormix import metrics
-from tailormix.posthoc import TemperatureScaling
-from tailormix.posthoc.newton import Slope, minimise, slope
+from tailormix.calibration import TemperatureScaling
+from tailormix.calibration.temperature import Slope, minimise, slope
 
 
 def nll(logits: torch.Tensor, targets: torch.Tensor) -> float:

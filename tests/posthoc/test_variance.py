@@ -6,8 +6,8 @@ from scipy.optimize import minimize_scalar
 
 from support_posthoc import gaussian
 from tailormix import metrics
-from tailormix.posthoc import VarianceScaling
-from tailormix.predictions import LeakError, Predictions
+from tailormix.calibration import VarianceScaling
+from tailormix.calibration.predictions import LeakError, Predictions
 
 
 def test_recovers_a_known_distortion_within_its_standard_error() -> None:

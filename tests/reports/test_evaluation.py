@@ -8,10 +8,10 @@ import pytest
 from support_metrics import classifier
 from support_posthoc import gaussian, split
 from tailormix import metrics
-from tailormix.posthoc import TemperatureScaling
-from tailormix.predictions import LeakError, Predictions
+from tailormix.calibration import TemperatureScaling
+from tailormix.calibration.predictions import LeakError, Predictions
 from tailormix.reports import Settings, evaluate, evaluation_page
-from tailormix.reports.tables import table_rows
+from tailormix.reports.evaluation import table_rows
 
 QUICK = Settings(resamples=40)
 

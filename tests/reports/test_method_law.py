@@ -7,9 +7,8 @@ from scipy import stats
 
 from tailormix import Mixup, SKMixup, TwoBeta
 from tailormix.methods import METHODS, build_method
-from tailormix.reports import method_law
-from tailormix.reports.density import mixing_density
-from tailormix.reports.method_law import BINS, FARTHEST, LEVELS, coefficient_law
+from tailormix.reports import density
+from tailormix.reports.density import BINS, FARTHEST, LEVELS, coefficient_law, mixing_density
 
 EDGES = np.linspace(0, 1, BINS + 1)
 NEAR = 2 * BINS / LEVELS  # a level on the wrong side of either edge of a bin
@@ -17,7 +16,7 @@ NEAR = 2 * BINS / LEVELS  # a level on the wrong side of either edge of a bin
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_but_plain_training_has_a_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method_law, "LEVELS", 40)
+    monkeypatch.setattr(density, "LEVELS", 40)
     law = coefficient_law(build_method(name).coefficients)
     if name == "erm":
         assert law is None

@@ -7,11 +7,15 @@ import pytest
 
 from support_runs import change, make_run
 from tailormix.methods import METHODS
-from tailormix.reports.grouping import Spread, problems_of
-from tailormix.reports.run_tables import costs, every_metric, metric_table, spread_text, summary_table
-from tailormix.reports.runs import read_runs
-from tailormix.reports.summarising import summarised
-from tailormix.reports.titles import method_title
+from tailormix.reports.run_tables import (
+    costs,
+    every_metric,
+    metric_table,
+    spread_text,
+    summarised,
+    summary_table,
+)
+from tailormix.reports.runs import Spread, method_title, problems_of, read_runs
 
 
 def problems(folder: Path):

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from support_runs import change, make_run
+from tailormix.calibration.predictions import load_predictions
 from tailormix.metrics import ece
-from tailormix.prediction_files import load_predictions
 from tailormix.reports.runs import find_runs, read_run, read_runs
 
 

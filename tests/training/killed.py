@@ -19,7 +19,7 @@ import sklearn.datasets  # noqa: F401
 import torch
 
 import tailormix.experiments.building
-import tailormix.training.running  # noqa: F401
+import tailormix.training.loop  # noqa: F401
 from tailormix.experiments import read
 from tailormix.experiments.running import run_experiment
 from tailormix.training import checkpoint

@@ -19,7 +19,7 @@ from tailormix import Plan, Step, build_method
 from tailormix.experiments import building, read
 from tailormix.experiments.running import run_experiment
 from tailormix.training import Interrupted, Settings, make_fabric
-from tailormix.training.sampling import Sampler, share
+from tailormix.training.seeding import Sampler, share
 
 ROWS = 12
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tailormix.experiments import read
 from tailormix.experiments.running import run_experiment
-from tailormix.training import folder
+from tailormix.training import run_folder
 
 SMALL = ["epochs=3", "batch=100", "accelerator=cpu"]
 
@@ -25,7 +25,7 @@ def listener(hear: Any) -> Any:
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (path / folder.METRICS).read_text().splitlines()]
+    return [json.loads(line) for line in (path / run_folder.METRICS).read_text().splitlines()]
 
 
 def without_times(values: dict[str, Any]) -> dict[str, Any]:

@@ -10,18 +10,17 @@ from scipy import stats
 from torch import nn
 
 from tailormix import METHODS, Method, Mixup, SKMixup, WarpedMixup, build_method, losses
-from tailormix.batch import Batch
+from tailormix.batch import Batch, Plan
 from tailormix.coefficients import SimilarityKernel
-from tailormix.data.access.memory import MemorySplit
+from tailormix.data.splits import MemorySplit
 from tailormix.draws import Draws
 from tailormix.method import Step
 from tailormix.objectives import CleanTargets, MixedTargets
 from tailormix.objectives.reduction import cross_entropy, squared_error
-from tailormix.plan import Plan
 from tailormix.training import ahead
 from tailormix.training.ahead import mixable, mixed, mixed_epoch, plain_step
 from tailormix.training.one_cpu import OneCPU
-from tailormix.training.sampling import Sampler
+from tailormix.training.seeding import Sampler
 
 CPU = torch.device("cpu")
 

@@ -7,7 +7,7 @@ import pytest
 
 from tailormix.experiments import read
 from tailormix.experiments.running import fingerprint
-from tailormix.training import Settings, folder
+from tailormix.training import Settings, run_folder
 from training.runs import rows_of, train
 
 
@@ -22,7 +22,7 @@ def test_a_run_that_imitates_says_so(tmp_path: Path) -> None:
     fitted = result["temperature"]["fitted on"]
     assert (fitted["split"], fitted["imitates"]) == ("test", "released-protocol")
     assert result["test"]["after temperature"]["nll"] <= result["test"]["before"]["nll"] + 1e-9
-    record = json.loads((tmp_path / folder.EXPERIMENT).read_text())
+    record = json.loads((tmp_path / run_folder.EXPERIMENT).read_text())
     assert record["experiment"]["imitate"] == "released-protocol"
 
 

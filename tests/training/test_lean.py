@@ -11,8 +11,8 @@ from torch import nn, optim
 
 from helpers import run_python
 from tailormix.training import OPTIMISERS, build_optimiser
+from tailormix.training.checkpoint import load_optimiser, optimiser_tensors
 from tailormix.training.lean import lean
-from tailormix.training.packing import load_optimiser, optimiser_tensors
 
 KINDS = [(record.attribute, dict(record.defaults)) for record in OPTIMISERS.values()]
 

@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from tailormix.data import DataSplits
-from tailormix.data.access.memory import MemorySplit
-from tailormix.data.access.series import series_splits
+from tailormix.data.series import series_splits
+from tailormix.data.splits import MemorySplit
 from tailormix.experiments import building
-from tailormix.experiments.record import from_flat
-from tailormix.losses.catalogue import LOSSES
+from tailormix.experiments.experiment import from_flat
+from tailormix.losses.registry import LOSSES
 from tailormix.methods import METHODS
 from tailormix.training import make_fabric
 from tailormix.training.loop import set_up, train_step
-from tailormix.training.reporting import silent
+from tailormix.training.progress import silent
 
 ONLY_CLASSES = {"rankmixup", "rankmixup-mrl", "mit-l", "mit-a", "remix"}
 ONLY_NUMBERS = {"c-mixup"}

@@ -10,21 +10,12 @@ import pytest
 import torch
 from torch import nn
 
+from tailormix.calibration.predictions import load_predictions
 from tailormix.data import DataSplits
-from tailormix.data.access.memory import MemorySplit
+from tailormix.data.splits import MemorySplit
 from tailormix.methods import build_method
-from tailormix.prediction_files import load_predictions
-from tailormix.training import (
-    Choice,
-    Parts,
-    RunError,
-    Settings,
-    checkpoint,
-    folder,
-    make_fabric,
-    run,
-)
-from tailormix.training.reporting import silent
+from tailormix.training import Choice, Parts, RunError, Settings, checkpoint, make_fabric, run, run_folder
+from tailormix.training.progress import silent
 from tailormix.training.state import State, is_better
 from training.runs import listener, rows_of, train
 
@@ -34,8 +25,8 @@ def test_a_run_folder_is_complete(tmp_path: Path) -> None:
     rows = rows_of(tmp_path)
     assert [row["epoch"] for row in rows] == [1, 2, 3]
     assert set(rows[0]["validation"]) == {"accuracy", "nll", "ece"}
-    assert result == json.loads((tmp_path / folder.RESULT).read_text())
-    record = json.loads((tmp_path / folder.EXPERIMENT).read_text())
+    assert result == json.loads((tmp_path / run_folder.RESULT).read_text())
+    record = json.loads((tmp_path / run_folder.EXPERIMENT).read_text())
     assert record["experiment"]["epochs"] == 3
     assert record["experiment"]["seed"] == 0
     assert record["versions"]["torch"] == torch.__version__
@@ -108,7 +99,7 @@ def splits(rows: int = 12) -> DataSplits:
 def test_equal_errors_keep_the_later_epoch_and_no_test_split_is_fine(tmp_path: Path) -> None:
     settings = Settings(epochs=3, batch=4, optimiser=Choice("sgd", {"lr": 0.1}), accelerator="cpu")
     parts = Parts(splits(), Constant(), build_method("erm"))
-    folder.prepare(tmp_path)
+    run_folder.prepare(tmp_path)
     result = run(make_fabric(settings), lambda: parts, settings, tmp_path, report=silent, facts={})
     assert result["best_epoch"] == 3
     assert "test" not in result

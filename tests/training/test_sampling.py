@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailormix.training import Sampler
-from tailormix.training.seeds import Stream, derive
+from tailormix.training.seeding import Stream, derive
 
 
 @given(rows=st.integers(1, 60), batch=st.integers(1, 20), ranks=st.integers(1, 4), drop=st.booleans())

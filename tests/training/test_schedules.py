@@ -10,7 +10,7 @@ import torch
 from torch import nn, optim
 
 from tailormix.training import OPTIMISERS, SCHEDULES, build_optimiser, schedule
-from tailormix.training.schedules import Position
+from tailormix.training.optimisation import Position
 
 EPOCHS, STEPS = 5, 4
 

@@ -14,16 +14,16 @@ from tailormix.training import (
     NonFiniteLoss,
     RunError,
     checkpoint,
-    folder,
-    running,
-    validating,
+    evaluating,
+    loop,
+    run_folder,
 )
 from training.runs import listener, rows_of, train, without_times
 
 
 def test_two_processes_cannot_write_into_one_folder(tmp_path: Path) -> None:
-    folder.prepare(tmp_path)
-    with folder.locked(tmp_path), pytest.raises(RunError, match="another process is writing into"):
+    run_folder.prepare(tmp_path)
+    with run_folder.locked(tmp_path), pytest.raises(RunError, match="another process is writing into"):
         train(tmp_path)
 
 
@@ -54,7 +54,7 @@ def test_an_end_between_last_step_and_result_changes_nothing(
         raise RuntimeError("pulled the plug")
 
     with monkeypatch.context() as patch:
-        patch.setattr(validating if moment == "validate" else running, moment, fail)
+        patch.setattr(evaluating if moment == "validate" else loop, moment, fail)
         with pytest.raises(RuntimeError, match="pulled the plug"):
             train(tmp_path / "a", *settings)
     resumed, alone = train(tmp_path / "a", *settings), train(tmp_path / "b", *settings)
@@ -97,12 +97,12 @@ def test_a_loss_that_is_no_number_names_step_rows_and_checkpoint(tmp_path: Path)
     good = checkpoint.read(tmp_path / "checkpoints" / checkpoint.LAST)
     assert str(tmp_path / "checkpoints" / checkpoint.LAST) in said
     assert good.facts["step"] >= 1
-    assert not (tmp_path / folder.RESULT).exists()
+    assert not (tmp_path / run_folder.RESULT).exists()
 
 
 def test_no_room_fails_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = type("Usage", (), {"free": 10})
-    monkeypatch.setattr(folder.shutil, "disk_usage", lambda *_: usage)
+    monkeypatch.setattr(run_folder.shutil, "disk_usage", lambda *_: usage)
     told: list[Any] = []
     with pytest.raises(RunError, match=r"needs about .* MB for checkpoints, but only 0\.0 MB are free"):
         train(tmp_path, report=listener(told.append))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from .published import ratio
+from tailormix.benching.published import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tailormix.data.access.record import Task
+    from tailormix.data.splits import Task
 
     Rows = Sequence[Mapping[str, Any]]
 

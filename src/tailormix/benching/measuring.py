@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .costs import cost
-from .problems import chosen, fitted, step
-from .published import columns
-from .timing import race
+from tailormix.benching.costs import cost
+from tailormix.benching.problems import chosen, fitted, step
+from tailormix.benching.published import columns
+from tailormix.benching.timing import race
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .problems import Problem
+    from tailormix.benching.problems import Problem
+
 
 Row = dict[str, Any]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .published import PEERS
+from tailormix.benching.published import PEERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tailormix.data.access.record import Task
+    from tailormix.data.splits import Task
+
 
 INTRODUCTION = """# What a step costs
 

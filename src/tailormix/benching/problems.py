@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from tailormix.data.access.record import Task
+    from tailormix.data.splits import Task
     from tailormix.method import Method
+
 
 CLASSES = 10
 REGRESSION_MODEL = "lstnet-skip"

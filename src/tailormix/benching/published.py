@@ -9,7 +9,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tailormix.data.access.record import Task
+    from tailormix.data.splits import Task
+
 
 FILES: dict[Task, str] = {
     "classification": "efficiency-classification.toml",
@@ -48,5 +49,5 @@ def ratio(task: Task, slower: str, faster: str) -> float | None:
 
 @functools.cache
 def _table(task: Task) -> dict[str, Any]:
-    path = resources.files("tailormix").joinpath("experiments", "paper", FILES[task])
+    path = resources.files("tailormix").joinpath("paper", "data", FILES[task])
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

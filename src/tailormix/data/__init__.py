@@ -1,5 +1,18 @@
 """Data sets by name, and your own: one uniform record of train, validation and test splits."""
 
-import lazy_loader as _lazy
+from tailormix.data.files.location import DataError, data_root
+from tailormix.data.registry import DATASETS, DataSet, load
+from tailormix.data.shifted import CORRUPTIONS
+from tailormix.data.splits import DataSplits, Split, fingerprint
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__all__ = [
+    "CORRUPTIONS",
+    "DATASETS",
+    "DataError",
+    "DataSet",
+    "DataSplits",
+    "Split",
+    "data_root",
+    "fingerprint",
+    "load",
+]

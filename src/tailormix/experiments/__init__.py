@@ -1,5 +1,14 @@
 """Experiments: what is trained on what, as data in files, and the runs that come of it."""
 
-import lazy_loader as _lazy
+from tailormix.experiments.building import build
+from tailormix.experiments.experiment import Experiment, read
+from tailormix.experiments.registry import EXPERIMENTS
+from tailormix.experiments.running import run_experiment
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__all__ = [
+    "EXPERIMENTS",
+    "Experiment",
+    "build",
+    "read",
+    "run_experiment",
+]

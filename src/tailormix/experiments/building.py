@@ -7,24 +7,22 @@ from typing import TYPE_CHECKING
 import torch
 
 from tailormix import checks, data, losses, models
-from tailormix.losses.catalogue import LOSSES
+from tailormix.experiments.experiment import DEFAULT_LOSS, REGRESSION_LOSSES, settings_of
+from tailormix.losses.registry import LOSSES
 from tailormix.methods import build_method
 from tailormix.objectives.reduction import squared_error
-from tailormix.training.parts import Parts
-from tailormix.training.seeds import Stream, derive
-
-from .record import DEFAULT_LOSS, REGRESSION_LOSSES, settings_of
+from tailormix.training.loop import Parts
+from tailormix.training.seeding import Stream, derive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch import Tensor
 
-    from tailormix.data import DataSplits, Split
+    from tailormix.components import Criterion
+    from tailormix.data.splits import DataSplits, Split
+    from tailormix.experiments.experiment import Experiment
     from tailormix.method import Method
-    from tailormix.words import Criterion
-
-    from .record import Experiment
 
 
 def build(experiment: Experiment, device: torch.device | str = "cpu") -> Parts:

@@ -1,42 +1,78 @@
-"""One run of an experiment: its folder, its record, and whether it is the one that lies there."""
+"""One run of an experiment, and where it came from."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailormix.experiments.experiment import CONDUCT, DEFAULTS
+from tailormix.experiments.shifts import judge_shifts
+from tailormix.experiments.starting import importing
 from tailormix.methods import METHODS
 from tailormix.ranks import first_rank
-from tailormix.training import folder
+from tailormix.training import run_folder
 from tailormix.training.memory import keep_freed_memory
-from tailormix.training.reporting import silent, tensorboard
-
-from .provenance import provenance
-from .record import CONDUCT, DEFAULTS
-from .shifts import judge_shifts
-from .starting import importing
+from tailormix.training.progress import silent, tensorboard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from tailormix.training.reporting import Reporter
+    from tailormix.experiments.experiment import Experiment
+    from tailormix.training.progress import Reporter
 
-    from .record import Experiment
+
+PACKAGES = ("tailormix", "torch", "lightning-fabric", "torchmetrics", "numpy", "scipy", "scikit-learn")
+
+
+def provenance() -> dict[str, Any]:
+    """Versions of Python and of the packages that matter, and the commit of a source checkout."""
+    found = {package: _version(package) for package in PACKAGES}
+    return {"versions": {"python": platform.python_version(), **found}, "commit": commit()}
+
+
+def commit() -> str | None:
+    """The commit of the checkout this code runs from, with ``+changes`` where it was edited; else None."""
+    here = Path(__file__).resolve().parent
+    named = _git(here, "rev-parse", "HEAD")
+    tracked = named and _git(here, "ls-files", "--error-unmatch", Path(__file__).name)
+    if not tracked:  # installed, or inside somebody else's repository
+        return None
+    return f"{named}+changes" if _git(here, "status", "--porcelain", "--untracked-files=no") else named
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def run_experiment(
     experiment: Experiment, path: Path, *, report: Reporter = silent, with_tensorboard: bool = False
 ) -> dict[str, Any]:
     """Train and judge into ``path``: goes on where an earlier run stopped; a finished one is not repeated."""
-    folder.prepare(path)
+    run_folder.prepare(path)
     with contextlib.ExitStack() as stack:
         if first_rank():
-            stack.enter_context(folder.locked(path))
+            stack.enter_context(run_folder.locked(path))
             keep_record(experiment, path)
-        if done := folder.read_json(path / folder.RESULT):
+        if done := run_folder.read_json(path / run_folder.RESULT):
             return judge_shifts(experiment, path, done)
         reporters = [report]
         if with_tensorboard and first_rank():
@@ -51,10 +87,8 @@ def run_experiment(
 
 def _trained(experiment: Experiment, path: Path, report: Reporter) -> dict[str, Any]:
     with importing():
-        from tailormix.training.parts import make_fabric
-        from tailormix.training.running import run
-
-        from .building import build
+        from tailormix.experiments.building import build
+        from tailormix.training.loop import make_fabric, run
 
     keep_freed_memory()
     fabric = make_fabric(experiment.training)
@@ -77,15 +111,15 @@ def keep_record(experiment: Experiment, path: Path) -> None:
     """Write the resolved experiment with versions and commit; a folder that holds another one is refused."""
     asked = json.loads(json.dumps(experiment.flat()))
     del asked["also"]  # tables that share a run ask for different ones; the result names what was judged
-    found = folder.read_json(path / folder.EXPERIMENT)
+    found = run_folder.read_json(path / run_folder.EXPERIMENT)
     if found is None:
-        folder.write_json(path / folder.EXPERIMENT, {"experiment": asked, **provenance()})
+        run_folder.write_json(path / run_folder.EXPERIMENT, {"experiment": asked, **provenance()})
         return
     there = {**DEFAULTS, **found.get("experiment", {})}
     differ = [key for key in asked if key not in CONDUCT and asked[key] != there.get(key)]
     if differ:
         changes = ", ".join(f"{key} {there.get(key)!r} instead of {asked[key]!r}" for key in differ)
-        raise folder.RunError(f"{path} holds another experiment ({changes}): choose another --out")
+        raise run_folder.RunError(f"{path} holds another experiment ({changes}): choose another --out")
 
 
 def run_name(experiment: Experiment) -> str:

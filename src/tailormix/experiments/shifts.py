@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tailormix.training import folder
+from tailormix.training import run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from torch import Tensor
 
-    from tailormix.training.parts import Parts
+    from tailormix.experiments.experiment import Experiment
+    from tailormix.training.loop import Parts
 
-    from .record import Experiment
 
 SHIFTS = "shifts"
 #: CIFAR-C: all 19 corruptions of a severity together, then the mean over severities, as released
@@ -38,20 +38,19 @@ def judge_shifts(experiment: Experiment, path: Path, result: dict[str, Any]) -> 
     missing = still_to_judge(experiment.training.also, result)
     if not missing:
         return result
-    from tailormix.training import checkpoint, packing
-    from tailormix.training.parts import make_fabric
-
-    from .building import build
+    from tailormix.experiments.building import build
+    from tailormix.training import checkpoint
+    from tailormix.training.loop import make_fabric
 
     fabric = make_fabric(experiment.training)
     parts = build(experiment, fabric.device)
-    packing.load_module(parts.model, checkpoint.read(path / result["best weights"]).tensors)
+    checkpoint.load_module(parts.model, checkpoint.read(path / result["best weights"]).tensors)
     parts.model.to(fabric.device)
     for name in missing:
         found = _judged(name, experiment, parts, fabric, result.get("temperature", {}).get("value"))
         result = {**result, SHIFTS: {**result.get(SHIFTS, {}), name: found}}
         if fabric.is_global_zero:
-            folder.write_json(path / folder.RESULT, result)
+            run_folder.write_json(path / run_folder.RESULT, result)
     return result
 
 
@@ -60,7 +59,7 @@ def _judged(
 ) -> dict[str, Any]:
     """Metrics before and after the temperature of the run, each the mean over the data set's conditions."""
     from tailormix import data
-    from tailormix.training.predicting import outputs
+    from tailormix.training.evaluating import outputs
 
     root = experiment.data.options.get("root")
     stages: dict[str, list[dict[str, float]]] = {"before": [], "after temperature": []}
@@ -79,7 +78,7 @@ def _judged(
 
 
 def _measured(logits: Tensor, targets: Tensor) -> dict[str, float]:
-    from tailormix.metrics.summaries import summary
+    from tailormix.metrics.summary import summary
 
     return summary(logits, targets, from_logits=True)
 

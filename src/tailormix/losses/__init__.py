@@ -5,6 +5,25 @@ terms, and a scalar where it is not (both forms of MMCE). Targets are class indi
 class probabilities, as mixing makes them; CRL alone takes indices only. ``catalogue.LOSSES`` names them all.
 """
 
-import lazy_loader as _lazy
+from tailormix.losses.cpc import CPC
+from tailormix.losses.crl import CRL
+from tailormix.losses.focal import FLSD, FocalLoss
+from tailormix.losses.likelihood import CrossEntropy, EntropyPenalty, LabelSmoothing, MbLS
+from tailormix.losses.mmce import MMCE, WeightedMMCE
+from tailormix.losses.registry import LOSSES, LossRecord, build
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__all__ = [
+    "CPC",
+    "CRL",
+    "FLSD",
+    "LOSSES",
+    "MMCE",
+    "CrossEntropy",
+    "EntropyPenalty",
+    "FocalLoss",
+    "LabelSmoothing",
+    "LossRecord",
+    "MbLS",
+    "WeightedMMCE",
+    "build",
+]

@@ -1,4 +1,4 @@
-"""Focal loss: samples that are already right count less."""
+"""The focal loss, and the one whose γ depends on the sample."""
 
 from __future__ import annotations
 
@@ -42,3 +42,31 @@ class FocalLoss(nn.Module):
         """Return the loss of each sample."""
         logits, targets = shared.prepare(logits, targets)
         return shared.expect(modulated(logits.log_softmax(1), self.gamma), targets)
+
+
+@final
+class FLSD(nn.Module):
+    """L_i = -Σ_c t_c (1 - p_c)^γ(p_c) log p_c with γ(p) = 5 if p < 0.2, else 3.
+
+    γ carries no gradient. For a class index this is the published FLSD-53; a row is read as the expected loss
+    of a label drawn from it, as in :class:`~tailormix.losses.FocalLoss`. ``gamma_unsure`` holds below
+    ``threshold``, ``gamma`` from there on.
+    Shapes: logits (n, C); targets (n,) or (n, C); result (n,).
+
+    >>> FLSD()(torch.zeros(1, 2), torch.tensor([0]))  # 0.5^3 · log 2
+    tensor([0.0866])
+    """
+
+    def __init__(self, gamma: float = 3.0, gamma_unsure: float = 5.0, threshold: float = 0.2) -> None:
+        super().__init__()
+        self.gamma = checks.non_negative("gamma", gamma)
+        self.gamma_unsure = checks.non_negative("gamma_unsure", gamma_unsure)
+        self.threshold = checks.fraction("threshold", threshold)
+
+    def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the loss of each sample."""
+        logits, targets = shared.prepare(logits, targets)
+        log_p = logits.log_softmax(1)
+        unsure = log_p.exp() < self.threshold
+        loss = torch.where(unsure, modulated(log_p, self.gamma_unsure), modulated(log_p, self.gamma))
+        return shared.expect(loss, targets)

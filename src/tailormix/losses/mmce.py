@@ -1,4 +1,4 @@
-"""MMCE: a kernel measure of calibration as a penalty."""
+"""Maximum mean calibration error, plain and weighted."""
 
 from __future__ import annotations
 
@@ -48,3 +48,46 @@ class MMCE(nn.Module):
         c, r = shared.confidence(logits, targets)
         penalty = squared_norm((r - c) / c.shape[0], c, self.width)
         return shared.cross_entropy(logits, targets).mean() + self.weight * penalty
+
+
+@final
+class WeightedMMCE(nn.Module):
+    """L = mean_i CE_i + λ · √(A + B - 2D + 1e-10), a scalar; no root if no or every prediction is right.
+
+    A = Σ (1-c_i)(1-c_j) K / m² over pairs of right predictions, B = Σ c_i c_j K / k² over pairs of wrong
+    ones, D = Σ (1-c_i) c_j K / (mk) over mixed pairs; m are right, k wrong, K and c as in
+    :class:`~tailormix.losses.MMCE`; λ is ``weight``. With u_i = (1-c_i)/m for right and -c_i/k for wrong
+    predictions, A + B - 2D = Σ_ij u_i u_j K(c_i, c_j).
+
+    The released code averages over the pairs and then divides by m², k² and mk once more, which makes the
+    root about n times smaller; ``double_division=True`` repeats that, to compare numbers.
+
+    Rows (n, C): a sample is right with its target's mass r_i on the predicted class and wrong with 1 - r_i;
+    m = Σ r_i and k = Σ (1 - r_i), and less than half a sample counts as none.
+    Shapes: logits (n, C); targets (n,) or (n, C).
+
+    >>> WeightedMMCE()(torch.zeros(2, 2), torch.tensor([0, 1]))  # log 2 + 2 · √1e-10: the two halves cancel
+    tensor(0.6932)
+    """
+
+    def __init__(self, weight: float = 2.0, width: float = 0.4, double_division: bool = False) -> None:
+        super().__init__()
+        self.weight = checks.non_negative("weight", weight)
+        self.width = checks.positive("width", width)
+        self.double_division = shared.flag("double_division", double_division)
+
+    def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the loss of the batch, a scalar."""
+        logits, targets = shared.prepare(logits, targets)
+        c, r = shared.confidence(logits, targets)
+        wrong = (1 - r).clamp(min=0)
+        u = self._share(r) * (1 - c) - self._share(wrong) * c
+        # The kernel is positive definite, so only rounding can fall below 0.
+        root = (squared_norm(u, c, self.width).clamp(min=0) + 1e-10).sqrt()
+        both = (r.sum() >= 0.5) & (wrong.sum() >= 0.5)
+        penalty = torch.where(both, root, torch.zeros_like(root))
+        return shared.cross_entropy(logits, targets).mean() + self.weight * penalty
+
+    def _share(self, members: torch.Tensor) -> torch.Tensor:
+        size = members.sum().clamp(min=0.5)
+        return members / (size**2 if self.double_division else size)

@@ -1,12 +1,29 @@
-"""The two ways in which a torchmetrics class remembers: sums, or samples where bins need them all."""
+"""The metrics as torchmetrics classes, which hold sums that reduce over ranks."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import torch
 from torchmetrics import Metric
+
+from tailormix import checks
+from tailormix.metrics.binning import NORMS, bin_sums, calibration_error, debiased_error
+from tailormix.metrics.classification import adaptive_error, classwise_error, classwise_sums, rows
+from tailormix.metrics.inputs import Classified, Regressed, classified, regressed
+from tailormix.metrics.regression import (
+    BIN_BY,
+    absolute_parts,
+    coverage_parts,
+    ence_error,
+    gaussian_parts,
+    relative_parts,
+    spread_sums,
+    squared_parts,
+    two_row_reading,
+    uce_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,3 +98,322 @@ def _joined(state: Sequence[torch.Tensor] | torch.Tensor) -> torch.Tensor:
     if isinstance(state, torch.Tensor):
         return state
     return torch.cat(list(state)) if state else torch.empty(0, dtype=torch.float64)
+
+
+class _Mean(SummedMetric):
+    """The mean of one per-sample statistic, named by ``statistic``."""
+
+    statistic: str
+
+    def __init__(self, *, from_logits: bool = False, binary: str | None = None, **kwargs: Any) -> None:
+        super().__init__((2,), **kwargs)
+        self.options = {"from_logits": from_logits, "binary": binary}
+
+    def update(self, predictions: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch: predictions (n, C), targets (n,)."""
+        values = getattr(rows(_given(self, predictions, targets)), self.statistic).double()
+        self.sums = self.sums + torch.stack([values.sum(), values.new_tensor(float(len(values)))])
+
+    def _value(self, sums: torch.Tensor) -> torch.Tensor:
+        return sums[0] / sums[1]
+
+
+class _Binned(SummedMetric):
+    """A function of the (B, 3) sums of equal-width confidence bins."""
+
+    def __init__(
+        self, *, n_bins: int = 15, from_logits: bool = False, binary: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__((checks.integer("n_bins", n_bins, at_least=1), 3), **kwargs)
+        self.options = {"from_logits": from_logits, "binary": binary}
+
+    def update(self, predictions: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch: predictions (n, C), targets (n,)."""
+        found = rows(_given(self, predictions, targets))
+        self.sums = self.sums + bin_sums(found.confidence, found.event, len(self.sums))
+
+
+def _given(metric: Any, predictions: torch.Tensor, targets: torch.Tensor) -> Classified:
+    return classified(predictions, targets, **metric.options)
+
+
+@final
+class Accuracy(_Mean):
+    """(1/n) Σ_i [argmax_c p_ic = y_i].
+
+    >>> metric = Accuracy()
+    >>> metric.update(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([1, 1]))
+    >>> metric.compute()
+    tensor(0.5000, dtype=torch.float64)
+    """
+
+    statistic = "hit"
+    higher_is_better = True
+
+
+@final
+class NLL(_Mean):
+    """−(1/n) Σ_i log p_{i,y_i}; see ``nll``."""
+
+    statistic = "nll"
+
+
+@final
+class Brier(_Mean):
+    """(1/n) Σ_i Σ_c (p_ic − [y_i = c])²; see ``brier``."""
+
+    statistic = "brier"
+
+
+@final
+class ECE(_Binned):
+    """Σ_b (n_b/n) |acc_b − conf_b| from bin sums; see ``ece``.
+
+    >>> metric = ECE(n_bins=10)
+    >>> metric.update(torch.tensor([[0.25, 0.75], [0.25, 0.75]]), torch.tensor([1, 0]))
+    >>> metric.compute()
+    tensor(0.2500, dtype=torch.float64)
+    """
+
+    def __init__(self, *, norm: str = "l1", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.norm = checks.known("norm", norm, NORMS)
+
+    def _value(self, sums: torch.Tensor) -> torch.Tensor:
+        return calibration_error(sums, self.norm)
+
+
+@final
+class MCE(_Binned):
+    """max_b |acc_b − conf_b| from bin sums; see ``mce``."""
+
+    def _value(self, sums: torch.Tensor) -> torch.Tensor:
+        return calibration_error(sums, "max")
+
+
+@final
+class DebiasedECE(_Binned):
+    """√max(0, Σ_b (n_b/n) [(acc_b − conf_b)² − acc_b (1 − acc_b)/(n_b − 1)]); see ``debiased_ece``."""
+
+    def _value(self, sums: torch.Tensor) -> torch.Tensor:
+        return debiased_error(sums)
+
+
+@final
+class ClasswiseECE(SummedMetric):
+    """(1/C) Σ_c Σ_b (n_bc/n) |freq_bc − prob_bc| from (C, B, 3) sums; see ``classwise_ece``.
+
+    >>> metric = ClasswiseECE(num_classes=2)
+    >>> metric.update(torch.tensor([[0.0, 1.0]]), torch.tensor([1]))
+    >>> metric.compute()
+    tensor(0., dtype=torch.float64)
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        *,
+        n_bins: int = 15,
+        norm: str = "l1",
+        from_logits: bool = False,
+        binary: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        judged = 1 if binary == "positive" else checks.integer("num_classes", num_classes, at_least=1)
+        super().__init__((judged, checks.integer("n_bins", n_bins, at_least=1), 3), **kwargs)
+        self.options = {"from_logits": from_logits, "binary": binary}
+        self.norm = checks.known("norm", norm, NORMS)
+
+    def update(self, predictions: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch: predictions (n, C), targets (n,)."""
+        sums = classwise_sums(_given(self, predictions, targets), self.sums.shape[1])
+        if len(sums) != len(self.sums):
+            raise ValueError(f"predictions must have num_classes={len(self.sums)} columns, got {len(sums)}")
+        self.sums = self.sums + sums
+
+    def _value(self, sums: torch.Tensor) -> torch.Tensor:
+        return classwise_error(sums, self.norm)
+
+
+@final
+class AECE(KeptMetric):
+    """Σ_b (n_b/n) |acc_b − conf_b| over runs of equal length; see ``aece``.
+
+    >>> metric = AECE(n_bins=1)
+    >>> metric.update(torch.tensor([[0.25, 0.75], [0.25, 0.75]]), torch.tensor([1, 0]))
+    >>> metric.compute()
+    tensor(0.2500, dtype=torch.float64)
+    """
+
+    def __init__(
+        self, *, n_bins: int = 15, from_logits: bool = False, binary: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.n_bins = checks.integer("n_bins", n_bins, at_least=1)
+        self.options = {"from_logits": from_logits, "binary": binary}
+
+    def update(self, predictions: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch: predictions (n, C), targets (n,)."""
+        found = rows(_given(self, predictions, targets))
+        self.keep(found.confidence, found.event)
+
+    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return adaptive_error(first[:, 0], second[:, 0], self.n_bins)
+
+
+class _Ratio(SummedMetric):
+    """Σ a / Σ b of two numbers a sample."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__((2,), **kwargs)
+
+    def _value(self, sums: torch.Tensor) -> torch.Tensor:
+        return sums[0] / sums[1]
+
+
+@final
+class RMSE(SummedMetric):
+    """√((1/N) Σ (y − μ)²); see ``rmse``.
+
+    >>> metric = RMSE()
+    >>> metric.update(torch.zeros(2), torch.full((2,), 3.0))
+    >>> metric.compute()
+    tensor(3., dtype=torch.float64)
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__((2,), **kwargs)
+
+    def update(self, mean: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        self.sums = self.sums + squared_parts(regressed(mean, targets)).sum(0)
+
+    def _value(self, sums: torch.Tensor) -> torch.Tensor:
+        return (sums[0] / sums[1]).sqrt()
+
+
+@final
+class MAE(_Ratio):
+    """(1/N) Σ |y − μ|; see ``mae``."""
+
+    def update(self, mean: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        self.sums = self.sums + absolute_parts(regressed(mean, targets)).sum(0)
+
+
+@final
+class MAPE(_Ratio):
+    """100 · mean of |y − μ|/|y| where y ≠ 0; see ``mape``."""
+
+    def update(self, mean: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        self.sums = self.sums + relative_parts(regressed(mean, targets)).sum(0)
+
+
+@final
+class GaussianNLL(_Ratio):
+    """(1/N) Σ [½ log(2πσ²) + (y − μ)²/(2σ²)]; see ``gaussian_nll``."""
+
+    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        self.sums = self.sums + gaussian_parts(regressed(mean, targets, std)).sum(0)
+
+
+@final
+class Coverage(_Ratio):
+    """Share of entries inside the central ``level`` interval; see ``coverage``."""
+
+    higher_is_better = None
+
+    def __init__(self, *, level: float = 0.95, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.level = level
+
+    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        self.sums = self.sums + coverage_parts(regressed(mean, targets, std), self.level).sum(0)
+
+
+class _Spread(KeptMetric):
+    """Keeps the predicted standard deviation and the error of every entry: the bins run from min to max."""
+
+    bin_by_default: str
+
+    def __init__(self, *, n_bins: int = 15, bin_by: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.n_bins = checks.integer("n_bins", n_bins, at_least=1)
+        self.bin_by = checks.known("bin_by", bin_by or self.bin_by_default, BIN_BY)
+
+    def _sums(self, std: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        return spread_sums(Regressed(torch.zeros_like(error), error, std), self.n_bins, self.bin_by)
+
+
+def _spread_and_error(
+    mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor, *, as_published: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if as_published:
+        mean, std, targets = two_row_reading(mean, std, targets)
+    given = regressed(mean, targets, std)
+    return given.spread, given.error
+
+
+@final
+class UCE(_Spread):
+    """Σ_b (n_b/n) |MSE_b − MV_b|; see ``uce``.
+
+    >>> metric = UCE()
+    >>> metric.update(torch.zeros(2), torch.ones(2), torch.full((2,), 2.0))
+    >>> metric.compute()
+    tensor(3., dtype=torch.float64)
+    """
+
+    bin_by_default = "variance"
+
+    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        self.keep(*_spread_and_error(mean, std, targets))
+
+    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return uce_error(self._sums(first, second))
+
+
+@final
+class ENCE(_Spread):
+    """Mean over bins of |√MSE_b − √MV_b|/√MV_b; see ``ence``."""
+
+    bin_by_default = "std"
+
+    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        self.keep(*_spread_and_error(mean, std, targets))
+
+    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return ence_error(self._sums(first, second))
+
+
+@final
+class UCEAsPublished(_Spread):
+    """``UCE`` under the two-row reading; see ``uce_as_published``."""
+
+    bin_by_default = "variance"
+
+    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        self.keep(*_spread_and_error(mean, std, targets, as_published=True))
+
+    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return uce_error(self._sums(first, second))
+
+
+@final
+class ENCEAsPublished(_Spread):
+    """``ENCE`` under the two-row reading; see ``ence_as_published``."""
+
+    bin_by_default = "std"
+
+    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        self.keep(*_spread_and_error(mean, std, targets, as_published=True))
+
+    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return ence_error(self._sums(first, second))

@@ -1,5 +1,23 @@
 """Models of the paper and CPU-sized ones; each names its embedding layer and its mixing stages."""
 
-import lazy_loader as _lazy
+from tailormix.models.lstnet import LSTNet
+from tailormix.models.mlp import FCN3, MLP
+from tailormix.models.registry import MODELS, Model, build, shape_arguments
+from tailormix.models.resnet import ResNet
+from tailormix.models.timm_models import timm_model
+from tailormix.models.vit import VisionTransformer, vit_s16, vit_tiny
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__all__ = [
+    "FCN3",
+    "MLP",
+    "MODELS",
+    "LSTNet",
+    "Model",
+    "ResNet",
+    "VisionTransformer",
+    "build",
+    "shape_arguments",
+    "timm_model",
+    "vit_s16",
+    "vit_tiny",
+]

@@ -12,6 +12,7 @@ from tailormix import checks
 if TYPE_CHECKING:
     from torch import Tensor
 
+
 Context = Literal["skip", "attention"]
 
 

@@ -1,4 +1,4 @@
-"""The multi-layer perceptron, for toy problems and tables of numbers."""
+"""Multi-layer perceptrons: a plain one, and the network of three layers for Airfoil."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, final
 
 from torch import nn
+from torch.nn import functional
 
 from tailormix import checks
 
@@ -51,4 +52,44 @@ class MLP(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map x of shape (n, ...) to (n, ``out_features``)."""
         out: Tensor = self.head(self.blocks(x.flatten(1)))
+        return out
+
+
+class Dense(nn.Linear):
+    """A linear layer and its LeakyReLU(0.1) as one module: calling modules is what a small network costs."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x of shape (n, ``in_features``) to (n, ``out_features``)."""
+        return functional.leaky_relu(super().forward(x), 0.1)
+
+
+@final
+class FCN3(nn.Module):
+    """Three linear layers, LeakyReLU(0.1) between them, dropout after the first: (n, 5) → (n, 1).
+
+    The dropout is the only site of MC dropout, and its output the mixing point.
+
+    >>> sum(p.numel() for p in FCN3().parameters())
+    17409
+    """
+
+    embedding_layer = "head"
+    stages = ("dropout",)
+
+    def __init__(
+        self, in_features: int = 5, out_features: int = 1, hidden: int = 128, dropout: float = 0.2
+    ) -> None:
+        super().__init__()
+        checks.fraction("dropout", dropout)
+        checks.integer("in_features", in_features, at_least=1)
+        checks.integer("out_features", out_features, at_least=1)
+        checks.integer("hidden", hidden, at_least=1)
+        self.first = Dense(in_features, hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.second = Dense(hidden, hidden)
+        self.head = nn.Linear(hidden, out_features)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x of shape (n, ...) to (n, ``out_features``)."""
+        out: Tensor = self.head(self.second(self.dropout(self.first(x.flatten(1)))))
         return out

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+
 Stem = Literal["cifar", "imagenet"]
 
 #: depth → (bottleneck blocks?, blocks of each stage, channels of the first stage)

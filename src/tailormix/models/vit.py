@@ -12,6 +12,7 @@ from tailormix import checks
 if TYPE_CHECKING:
     from torch import Tensor
 
+
 #: mixing points after the embedding: this many, evenly spaced over the blocks
 _POINTS = 4
 

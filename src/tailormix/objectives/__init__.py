@@ -1,5 +1,18 @@
 """Question (iv): what is learned from it?"""
 
-import lazy_loader as _lazy
+from tailormix.objectives.decoupling import DecoupledLogits, DecoupledStages
+from tailormix.objectives.local import LocallyWeighted
+from tailormix.objectives.mixed import CleanTargets, MixedTargets
+from tailormix.objectives.ranking import RankedConfidence, RankedMargin
+from tailormix.objectives.regulariser import Regulariser
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__all__ = [
+    "CleanTargets",
+    "DecoupledLogits",
+    "DecoupledStages",
+    "LocallyWeighted",
+    "MixedTargets",
+    "RankedConfidence",
+    "RankedMargin",
+    "Regulariser",
+]

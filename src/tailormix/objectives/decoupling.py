@@ -1,4 +1,4 @@
-"""What is learned: the two clean samples, told apart again from two mixtures of them (MIT)."""
+"""MIT: two mixtures of each pair, told apart, each with statistics of its own."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from tailormix import checks
 from tailormix.bags import blend
+from tailormix.batch import take
+from tailormix.components import SeparatedCoefficients
 from tailormix.embeddings import rewrite_output, unwrap
 from tailormix.kept import kept_outside
-from tailormix.objectives.grouped_norm import normalised_apart
 from tailormix.objectives.reduction import as_tensor, num_classes_of, only_classes, reduce
-from tailormix.plan import take
-from tailormix.words import SeparatedCoefficients
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from torch import Tensor, nn
 
     from tailormix.batch import Batch
-    from tailormix.words import Criterion, Mix
+    from tailormix.components import Criterion, Mix
 
 
 def mix_twice(a: Tensor, b: Tensor, lam: Tensor) -> Tensor:
@@ -140,3 +142,27 @@ def _halves(decoupled: Tensor, partner: Tensor, batch: Batch, criterion: Criteri
     first = reduce(criterion(mine, batch.y), len(batch), weights[0])
     second = reduce(criterion(theirs, take(batch.y, partner)), len(batch), weights[1])
     return 0.5 * (first + second)
+
+
+@contextlib.contextmanager
+def normalised_apart(model: nn.Module, groups: int) -> Iterator[None]:
+    """While open, every training BatchNorm layer treats each of ``groups`` equal parts of its batch alone.
+
+    Running statistics are updated once a part, in order: one pass of the stacked parts equals one pass each.
+    """
+    layers = [module for module in model.modules() if isinstance(module, _BatchNorm) and module.training]
+    own = [layer.__dict__.get("forward") for layer in layers]  # other libraries put theirs here, too
+    try:
+        for layer in layers:
+            # An attribute of the instance hides the method of its class until it is deleted.
+            layer.__dict__["forward"] = _apart(layer.forward, groups)
+        yield
+    finally:
+        for layer, forward in zip(layers, own, strict=True):
+            del layer.__dict__["forward"]
+            if forward is not None:
+                layer.__dict__["forward"] = forward
+
+
+def _apart(forward: Callable[[Tensor], Tensor], groups: int) -> Callable[[Tensor], Tensor]:
+    return lambda x: torch.cat([forward(part) for part in x.chunk(groups)])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tailormix.batch import Batch, Mixed
-    from tailormix.words import Criterion, Mix
+    from tailormix.components import Criterion, Mix
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from tailormix.plan import check_range
-from tailormix.similarity import MEAN, mse_loss
+from tailormix.batch import check_range
+from tailormix.kernel import MEAN, mse_loss
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tailormix.batch import Batch
-    from tailormix.words import Criterion
+    from tailormix.components import Criterion
 
 
 def num_classes_of(predictions: Any, batch: Batch) -> int | None:

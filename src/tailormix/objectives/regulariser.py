@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
+from tailormix.batch import one_hot
 from tailormix.embeddings import catch_input
 from tailormix.objectives.reduction import as_tensor, mean_loss, num_classes_of
 from tailormix.objectives.stacking import mixed_together
-from tailormix.plan import one_hot
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tailormix.batch import Batch, Mixed
-    from tailormix.words import Criterion, Mix
+    from tailormix.components import Criterion, Mix
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ from torch.compiler import is_compiling
 
 from tailormix.bags import blend
 from tailormix.batch import Batch, Mixed
+from tailormix.batch import mix as mixed_over
 from tailormix.kept import transformed
-from tailormix.plan import mix as mixed_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
-    from tailormix.plan import Plan
-    from tailormix.words import Mix
+    from tailormix.batch import Plan
+    from tailormix.components import Mix
 
 
 def mixed_together(

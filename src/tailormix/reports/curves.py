@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from tailormix.metrics.bins import bin_sums
-from tailormix.metrics.inputs import classified
-from tailormix.metrics.regressed import Regressed, regressed
-from tailormix.metrics.rows import Rows, rows
-from tailormix.metrics.variance_calibration import spread_sums
+from tailormix.metrics.binning import bin_sums
+from tailormix.metrics.classification import Rows, rows
+from tailormix.metrics.inputs import Regressed, classified, regressed
+from tailormix.metrics.regression import spread_sums
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from tailormix.metrics.bootstrap import Interval
     from tailormix.metrics.inputs import Array
-    from tailormix.metrics.resampling import Interval
 
     Numbers = npt.NDArray[np.float64]
 

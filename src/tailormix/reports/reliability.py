@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailormix.metrics.resampling import Interval
+from tailormix.metrics.bootstrap import Interval
 from tailormix.reports.style import (
     BAND,
     BLUE,

@@ -5,25 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tailormix import __version__
 from tailormix.methods import METHODS, build_method
-from tailormix.reports.density import draw_heat
-from tailormix.reports.learning_curves import curve_names, curve_title, learning_diagram
-from tailormix.reports.lines import Look, looks
-from tailormix.reports.method_law import FARTHEST, coefficient_law
-from tailormix.reports.origin import notes_of, origins_of, own_settings, run_rows, shared_settings
-from tailormix.reports.pictures import Picture, page_svg
-from tailormix.reports.run_pictures import coverage_diagram, has_spread, reliability_pictures, spread_picture
-from tailormix.reports.run_tables import costs, every_metric, number_cell, summary_table
-from tailormix.reports.style import new_figure, plain_axes
-from tailormix.reports.templates import render
-from tailormix.reports.titles import method_title, settings_text
+from tailormix.reports.density import FARTHEST, coefficient_law, draw_heat
+from tailormix.reports.pages import render
+from tailormix.reports.run_pictures import (
+    coverage_diagram,
+    curve_names,
+    curve_title,
+    has_spread,
+    learning_diagram,
+    reliability_pictures,
+    spread_picture,
+)
+from tailormix.reports.run_tables import (
+    costs,
+    every_metric,
+    notes_of,
+    number_cell,
+    origins_of,
+    own_settings,
+    run_rows,
+    shared_settings,
+    summary_table,
+)
+from tailormix.reports.runs import method_title, settings_text
+from tailormix.reports.style import Look, Picture, looks, new_figure, page_svg, plain_axes
+from tailormix.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tailormix.reports.grouping import Problem
-    from tailormix.reports.runs import Skipped
+    from tailormix.reports.runs import Problem, Skipped
 
 
 @dataclass(frozen=True)

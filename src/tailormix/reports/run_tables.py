@@ -1,21 +1,23 @@
-"""Tables of runs: mean ± standard deviation over seeds, the best of each column marked."""
+"""Tables of a report on runs: metrics, costs, settings and origins."""
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tailormix.methods import METHODS
-from tailormix.metrics.catalogue import METRICS, names_of
-from tailormix.reports.grouping import Spread
-from tailormix.reports.tables import decimals_of
+from tailormix.metrics.registry import METRICS, names_of
+from tailormix.reports.evaluation import decimals_of
+from tailormix.reports.runs import Spread, settings_text, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tailormix.reports.grouping import Group, Problem
+    from tailormix.reports.runs import Group, Problem, Run, Skipped
+
 
 BEFORE, AFTER = "before", "after temperature"
 #: the columns of the first table of a task; all metrics follow in a second one
@@ -182,3 +184,121 @@ def _plain(group: Group, problem: Problem) -> Group | None:
 
     plain = (one for one in problem.groups if one.method["name"] == "erm" and rest(one) == rest(group))
     return next(plain, None)
+
+
+def shared_settings(problem: Problem) -> list[tuple[str, str]]:
+    """Settings that all groups of a problem have in common."""
+    first = problem.groups[0].settings
+    return [(key, value_text(value)) for key, value in first.items() if _is_shared(problem, key)]
+
+
+def own_settings(problem: Problem) -> list[tuple[str, str]]:
+    """The other settings of each group, beside its seeds."""
+    return [
+        (
+            group.label,
+            settings_text({k: v for k, v in group.settings.items() if not _is_shared(problem, k)})
+            + f"; seeds {', '.join(map(str, group.seeds))}",
+        )
+        for group in problem.groups
+    ]
+
+
+def _is_shared(problem: Problem, key: str) -> bool:
+    values = [group.settings.get(key) for group in problem.groups]
+    return len(values) > 1 and key != "method" and all(value == values[0] for value in values)
+
+
+def notes_of(problem: Problem) -> list[str]:
+    """What makes the numbers of a problem less comparable than they look."""
+    notes = []
+    fitted = [(run, run.result.get("temperature", {})) for run in problem.runs]
+    leaks = {
+        found["fitted on"]["imitates"] for _, found in fitted if found.get("fitted on", {}).get("imitates")
+    }
+    if leaks:
+        notes.append(
+            f"Imitates “{', '.join(sorted(leaks))}”: the temperature was fitted on points that it is judged "
+            "on. These numbers are for comparison with published ones only."
+        )
+    poor = [str(run.path) for run, found in fitted if found.get("status", "converged") not in GOOD]
+    if poor:
+        notes.append(f"The search for a temperature did not end at a minimum in {', '.join(poor)}.")
+    seeds = {tuple(group.seeds) for group in problem.groups}
+    if len(seeds) > 1:
+        notes.append("The methods were not all run with the same seeds.")
+    return notes
+
+
+#: endings of the search that give the best temperature
+GOOD = ("converged", "flat", "not better than T = 1")
+
+
+def origins_of(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Each set of versions once, with the number of runs that had it."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(json.dumps(run.provenance, sort_keys=True), []).append(run)
+    return [
+        {
+            "title": f"Versions of {len(same)} of {len(runs)} runs",
+            "rows": [
+                *(same[0].provenance["versions"] or {}).items(),
+                ("commit", same[0].provenance["commit"]),
+            ],
+        }
+        for same in found.values()
+    ]
+
+
+def run_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """One line a run: its folder, and what chose its weights and judged it."""
+    return [
+        {
+            "path": str(run.path),
+            "seed": run.seed,
+            "best": run.result.get("best_epoch", "—"),
+            "rule": run.result.get("selection", {}).get("rule", "—"),
+            "test": str(run.result["data"].get("fingerprints", {}).get("test", "—"))[:16],
+        }
+        for run in runs
+    ]
+
+
+def summarised(problems: Sequence[Problem], skipped: Sequence[Skipped]) -> dict[str, Any]:
+    """The summary as one JSON object: problems, their groups with every metric, and what was skipped."""
+    return {
+        "problems": [
+            {
+                "title": problem.title,
+                "task": problem.task,
+                "groups": [
+                    _group(group, cost) for group, cost in zip(problem.groups, costs(problem), strict=True)
+                ],
+            }
+            for problem in problems
+        ],
+        "skipped": [{"run": str(one.path), "reason": one.reason} for one in skipped],
+    }
+
+
+def _group(group: Group, cost: Cost) -> dict[str, Any]:
+    return {
+        "label": group.label,
+        "method": group.method,
+        "seeds": group.seeds,
+        "runs": [str(run.path) for run in group.runs],
+        "test": {
+            stage: {
+                metric: group.spread(stage, metric).as_dict()
+                for metric in group.runs[0].result["test"][stage]
+            }
+            for stage in group.stages()
+        },
+        "temperature": temperature(group).as_dict(),
+        "cost": {
+            "seconds_per_epoch": cost.seconds.as_dict(),
+            "relative_to_erm": cost.relative,
+            "batches_in_memory": cost.batches,
+        },
+    }

@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .style import BLUE, INK, ORANGE, new_figure, plain_axes
+from tailormix.reports.style import BLUE, INK, ORANGE, new_figure, plain_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

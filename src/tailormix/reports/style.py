@@ -1,13 +1,16 @@
-"""How diagrams look: colours that the colour-blind and a grey printer tell apart, no global state."""
+"""One look for all pictures: colours, lines, and figures as images."""
 
 from __future__ import annotations
 
 import io
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 INK = "#222222"
 QUIET = "#6b6b6b"
@@ -80,3 +83,69 @@ def image_bytes(figure: Figure, kind: str = "png", *, dpi: int = 160, letters: s
     with mpl.rc_context({"svg.hashsalt": "tailormix", "svg.fonttype": letters, "font.family": "sans-serif"}):
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=still)
     return buffer.getvalue()
+
+
+#: Okabe and Ito, without the yellow that a page swallows; plain training is the grey one
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+PLAIN = "#7d8590"
+DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (6, 2, 1.5, 2))
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour and dash (lengths on and off; none is a full line)."""
+
+    colour: str
+    dash: tuple[float, ...] = ()
+
+    @property
+    def linestyle(self) -> str | tuple[float, tuple[float, ...]]:
+        """As matplotlib takes it."""
+        return (0, self.dash) if self.dash else "-"
+
+    @property
+    def dasharray(self) -> str:
+        """As SVG takes it."""
+        return " ".join(f"{length:g}" for length in self.dash) or "none"
+
+
+def looks(methods: list[str]) -> list[Look]:
+    """A look for each method: plain training is grey, the others go through the colours, then the dashes.
+
+    >>> [look.colour for look in looks(["erm", "mixup"])]
+    ['#7d8590', '#0072b2']
+    """
+    found, number = [], 0
+    for name in methods:
+        if name == "erm" and Look(PLAIN) not in found:
+            found.append(Look(PLAIN))
+            continue
+        found.append(Look(COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]))
+        number += 1
+    return found
+
+
+#: colours of the diagrams that follow the page, in light and in dark
+FOLLOWING = {INK: "var(--ink)", QUIET: "var(--soft)", GRID: "var(--rule)", "#ffffff": "var(--card)"}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing, what it shows for those who cannot see it, and the words below it."""
+
+    svg: str
+    label: str
+    title: str = ""
+    caption: str = ""
+
+
+def page_svg(figure: Figure) -> str:
+    """The figure as an ``<svg>`` element: no ground of its own, text as text, no names that could clash."""
+    figure.patch.set_alpha(0)
+    text = image_bytes(figure, "svg", letters="none").decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r' id="[A-Za-z.]+_?[0-9]+"', "", text)  # matplotlib's numbering, the same in every figure
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    for colour, following in FOLLOWING.items():
+        text = text.replace(colour, following)
+    return re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)

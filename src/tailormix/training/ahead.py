@@ -6,25 +6,23 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tailormix.batch import Batch, check_batch
-from tailormix.data.access.memory import MemorySplit
+from tailormix.batch import Batch, Plan, check_batch, check_range
+from tailormix.data.splits import MemorySplit
 from tailormix.draws import Draws
-from tailormix.objectives import CleanTargets, MixedTargets
+from tailormix.objectives.mixed import CleanTargets, MixedTargets
 from tailormix.objectives.reduction import cross_entropy, needs_ids, squared_error
-from tailormix.plan import Plan, check_range
-
-from .one_cpu import OneCPU
-from .seeds import Stream, derive, reseed
+from tailormix.training.one_cpu import OneCPU
+from tailormix.training.seeding import Stream, derive, reseed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch import Tensor
 
+    from tailormix.components import Criterion
     from tailormix.method import Method, Step
-    from tailormix.words import Criterion
+    from tailormix.training.state import Run
 
-    from .saving import Run
 
 SMALL = 2**20  # numbers in a training set up to which an epoch of it is mixed at once
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+
 #: options of Adam with which a step is left to torch
 UNUSUAL = ("amsgrad", "maximize", "differentiable", "capturable")
 #: methods that torch shields from its compiler; the shield imports the compiler, which takes a second

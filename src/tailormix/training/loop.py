@@ -1,43 +1,87 @@
-"""The training loop: it never asks which method it runs."""
+"""The loop: its parts, epochs and validation, and a run from start to result."""
 
 from __future__ import annotations
 
 import math
+import os
 import time
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from tailormix.method import Step
-
-from . import checkpoint, folder, packing, validating
-from .ahead import mixed_epoch, plain_step
-from .optimisers import build_optimiser
-from .sampling import Sampler
-from .saving import Run, checkpoint_size, mean_over_ranks, resume, save
-from .schedules import Position, schedule
-from .seeds import Stream, derive, reseed
-from .signals import Interrupted, polite_stop
-from .state import is_better
+from tailormix.training import checkpoint, evaluating, run_folder
+from tailormix.training.ahead import mixed_epoch, plain_step
+from tailormix.training.evaluating import judge, selecting_split
+from tailormix.training.one_cpu import OneCPU
+from tailormix.training.optimisation import Position, build_optimiser, schedule
+from tailormix.training.seeding import Sampler, Stream, derive, reseed
+from tailormix.training.signals import Interrupted, polite_stop
+from tailormix.training.state import (
+    Run,
+    best_file_of,
+    checkpoint_size,
+    is_better,
+    mean_over_ranks,
+    resume,
+    save,
+)
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from lightning_fabric import Fabric
-    from torch import Tensor
+    from torch import Tensor, nn
 
-    from .parts import Parts
-    from .reporting import Reporter
-    from .settings import Settings
-    from .state import State
+    from tailormix.components import Criterion
+    from tailormix.data.splits import DataSplits
+    from tailormix.method import Method
+    from tailormix.training.progress import Reporter
+    from tailormix.training.settings import Settings
+    from tailormix.training.state import State
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Data, model, method and criterion; None stands for cross-entropy or squared error."""
+
+    data: DataSplits
+    model: nn.Module
+    method: Method
+    criterion: Criterion | None = None
+
+
+def make_fabric(settings: Settings) -> Fabric:
+    """One device, or every process that ``torchrun`` started, under DDP (gloo on CPUs, nccl on GPUs)."""
+    alone = "TORCHELASTIC_RUN_ID" not in os.environ
+    if alone and settings.precision == "32-true" and _on_cpu(settings.accelerator):
+        return cast("Fabric", OneCPU())
+    from lightning_fabric import Fabric
+
+    machine: dict[str, Any] = {"accelerator": settings.accelerator, "precision": settings.precision}
+    if alone:
+        return Fabric(devices=1, **machine)
+    here, everywhere = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+    fabric = Fabric(devices=here, num_nodes=everywhere // here, strategy="ddp", **machine)
+    fabric.launch()
+    return fabric
+
+
+def _on_cpu(accelerator: str) -> bool:
+    """Whether this accelerator is the CPU here: ``auto`` takes what there is."""
+    if accelerator == "auto":
+        return not (torch.cuda.is_available() or torch.backends.mps.is_available())
+    return accelerator == "cpu"
+
 
 LOOK_EVERY = 25  # steps between looks at a device's numbers; on CPUs a look costs nothing
 
 
-class NonFiniteLoss(folder.RunError):
+class NonFiniteLoss(run_folder.RunError):
     """The loss is NaN or infinite."""
 
 
@@ -45,9 +89,9 @@ def fit(fabric: Fabric, parts: Parts, settings: Settings, path: Path, report: Re
     """Train to the end, going on from the newest checkpoint in ``path``; the state holds the best weights."""
     run = set_up(fabric, parts, settings, path, report)
     resume(run)
-    folder.need_room(path, checkpoint_size(run))
+    run_folder.need_room(path, checkpoint_size(run))
     if fabric.is_global_zero:
-        folder.rewrite_metrics(path, run.state.history)
+        run_folder.rewrite_metrics(path, run.state.history)
     with polite_stop() as asked:
         while run.state.epoch < settings.epochs:
             train_epoch(run, asked)
@@ -171,21 +215,21 @@ def finish_epoch(run: Run) -> None:
     state, parts = run.state, run.parts
     getattr(parts.criterion, "end_epoch", lambda: None)()
     started = time.monotonic()
-    metrics, score = validating.validate(parts, run.fabric, run.settings)
+    metrics, score = evaluating.validate(parts, run.fabric, run.settings)
     row: dict[str, Any] = {
         "epoch": state.epoch + 1,
         "lr": set_rates(run, run.sampler.steps - 1),  # not as found: after a kill right here it is not set
         "loss": mean_over_ranks(run, state.loss) / run.sampler.steps,
-        validating.selecting_split(run.settings): metrics,
+        evaluating.selecting_split(run.settings): metrics,
         "seconds": state.seconds + time.monotonic() - started,
     }
     if is_better(score, state.best_score, parts.data.task):
         state.best_epoch, state.best_score = row["epoch"], score
-        state.best_weights = packing.module_tensors(parts.model)
+        state.best_weights = checkpoint.module_tensors(parts.model)
     state.history.append(row)
     state.epoch, state.step, state.loss, state.seconds = row["epoch"], 0, 0.0, 0.0
     if run.fabric.is_global_zero:
-        folder.append_metrics(run.path, row)
+        run_folder.append_metrics(run.path, row)
         run.report(row, run.settings.epochs)
 
 
@@ -197,3 +241,61 @@ def non_finite(run: Run, step: int) -> NonFiniteLoss:
         f"the loss is not finite in epoch {run.state.epoch + 1}, step {step + 1} of {run.sampler.steps}; "
         f"training rows of the batch: {rows}; last good checkpoint: {kept if kept.exists() else 'none'}"
     )
+
+
+def run(
+    fabric: Fabric,
+    make: Callable[[], Parts],
+    settings: Settings,
+    path: Path,
+    *,
+    report: Reporter,
+    facts: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Train what ``make`` builds and write ``result.json``; a folder that has one is not trained again.
+
+    ``make`` is called with torch's generator at the seed of the weights; its state is put back at the end.
+    ``facts`` go into the result as they are.
+    """
+    if done := run_folder.read_json(path / run_folder.RESULT):
+        return done
+    devices = [fabric.device] if fabric.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.default_generator.manual_seed(derive(settings.seed, Stream.WEIGHTS))
+        parts = make()
+        state = fit(fabric, parts, settings, path, report)
+        checkpoint.load_module(parts.model, state.best_weights)
+        measured = judge(parts, fabric, settings, path)
+    result = {**facts, **summarised(state, parts, settings), **measured}
+    result["best weights"] = best_file_of(path, state.best_epoch).relative_to(path).as_posix()
+    if fabric.is_global_zero:
+        run_folder.write_json(path / run_folder.RESULT, result)
+    fabric.barrier()
+    return result
+
+
+def summarised(state: State, parts: Parts, settings: Settings) -> dict[str, Any]:
+    """Which epoch was kept and why, and how long everything took."""
+    source = selecting_split(settings)
+    chosen = len(getattr(parts.data, source)) > 0
+    imitation = {"imitates": settings.imitate} if settings.imitate else {}
+    seconds = [row["seconds"] for row in state.history]
+    return imitation | {
+        "data": {"name": parts.data.name, "task": parts.data.task, "fingerprints": parts.data.fingerprints},
+        "selection": {
+            "split": source if chosen else None,
+            "rule": _rule(parts) if chosen else "last epoch (no validation split)",
+            "score": state.best_score,
+        },
+        "best_epoch": state.best_epoch,
+        "epochs": state.epoch,
+        "seconds_per_epoch": sum(seconds) / len(seconds),
+        "seconds_to_best_epoch": sum(seconds[: state.best_epoch]),
+        "seconds_total": sum(seconds),
+    }
+
+
+def _rule(parts: Parts) -> str:
+    if parts.data.task == "classification":
+        return "highest accuracy, the earlier of equals"
+    return "lowest squared error of the deterministic pass, the later of equals"

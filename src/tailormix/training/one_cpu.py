@@ -22,7 +22,7 @@ class OneCPU:
     """Stands in for ``Fabric(accelerator="cpu", devices=1)``: importing that takes longer than a small run.
 
     The same names do the same things; every other machine gets Fabric. The loop tells them apart in one
-    place: here it may mix an epoch's batches at once (:mod:`.ahead`).
+    place: here it may mix an epoch's batches at once (:mod:`tailormix.training.ahead`).
     """
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
-from tailormix.predictions import known_imitation
-
-from .optimisers import OPTIMISERS
-from .schedules import SCHEDULES
+from tailormix.calibration.predictions import known_imitation
+from tailormix.training.optimisation import OPTIMISERS, SCHEDULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
 ACCELERATORS = ("auto", "cpu", "cuda", "mps")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
 
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

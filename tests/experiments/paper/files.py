@@ -7,13 +7,12 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from experiments.paper.latex import Key, Value
-from tailormix.experiments.layers import lay_over
-from tailormix.experiments.record import DEFAULT_NAMES, Experiment, from_flat
+from tailormix.experiments.experiment import DEFAULT_NAMES, Experiment, from_flat, lay_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-FOLDER = resources.files("tailormix.experiments").joinpath("paper")
+FOLDER = resources.files("tailormix.paper").joinpath("data")
 #: data files of the folder that are no table, figure or study
 OTHERS = ("claims.toml",)
 FILES: dict[str, dict[str, Any]] = {

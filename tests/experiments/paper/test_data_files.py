@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from experiments.paper.files import FILES, IMITATE, TABLES, cells_of, resolved, runs_of
-from tailormix.data.catalogue import DATASETS
+from tailormix.data.registry import DATASETS
 from tailormix.experiments import EXPERIMENTS, read
-from tailormix.experiments.layers import lay_over
+from tailormix.experiments.experiment import lay_over
 from tailormix.experiments.running import run_experiment
 from tailormix.methods import METHODS, build_method
-from tailormix.metrics.catalogue import names_of
-from tailormix.models.catalogue import MODELS
+from tailormix.metrics.registry import names_of
+from tailormix.models.registry import MODELS
 
 KEYS = {
     *("title", "kind", "label", "section", "repeats", "note", "figure", "options"),
@@ -65,7 +65,7 @@ def test_settings_name_what_exists(name: str, setting: str) -> None:
     assert block.get("small", "digits-mlp") in EXPERIMENTS
     assert block.get("released", {}).get(IMITATE[0], IMITATE[1]) == IMITATE[1]
     for layer in (block["experiment"], lay_over(block["experiment"], block.get("released", {}))):
-        assert_takes(f"tailormix.data.{DATASETS[layer['data']['name']].module}:load", layer["data"])
+        assert_takes(f"tailormix.data.{DATASETS[layer['data']['name']].target}", layer["data"])
         assert_takes(f"tailormix.models.{MODELS[layer['model']['name']].target}", layer["model"])
     for column, change in block.get("columns", {}).items():
         assert column in FILES[name]["columns"]
@@ -175,11 +175,21 @@ def test_bars_are_rows_of_the_quantile_study() -> None:
             assert block == {column: full["values"][setting][column] for column in ("accuracy", "ece")}
 
 
+CODE = {
+    "mismatch": "mismatch:make",
+    "mismatch-sk": "mismatch:make",
+    "median-bars": "median_bars:make",
+    "density": "mixing_law:make",
+    "moons": "toys:make_moons",
+    "circles": "toys:make_circles",
+    "theorems": "theorems:make",
+}
+
+
 def test_figures_name_their_code() -> None:
     for name, file in FILES.items():
         assert ("figure" in file) == (file["kind"] in ("figure", "illustration"))
-        module = "mismatch" if name.startswith("mismatch") else name.replace("-", "_")
-        assert file.get("figure") in (None, f"tailormix.reports.figures.{module}:make")
+        assert file.get("figure") in (None, f"tailormix.paper.figures.{CODE.get(name)}")
 
 
 def test_deviations_are_positive() -> None:

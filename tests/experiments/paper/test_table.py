@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from made_table import TABLE, write_table
-from tailormix.experiments.paper import PAPER, Value, read_table
-from tailormix.experiments.paper.table import Table
+from tailormix.paper import PAPER, Value, read_table
+from tailormix.paper.tables import Table
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def table(tmp_path: Path) -> Table:
 
 
 def test_catalogue_and_folder_hold_the_same_files() -> None:
-    folder = resources.files("tailormix.experiments.paper")
+    folder = resources.files("tailormix.paper").joinpath("data")
     files = {file.name for file in folder.iterdir() if file.name.endswith(".toml")} - {"claims.toml"}
     assert files == {paper.file for paper in PAPER.values()}
     assert all(paper.file == f"{name}.toml" for name, paper in PAPER.items())

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tailormix.experiments.paper import Table, read_table
-from tailormix.experiments.reproducing.claims import judged, read_claims
-from tailormix.experiments.reproducing.storing import read_records
+from tailormix.paper import Table, read_table
+from tailormix.paper.claims import judged, read_claims
+from tailormix.paper.results import read_records
 
 CLAIMS, FRONT = read_claims()["claims"], read_claims()["front"]
 

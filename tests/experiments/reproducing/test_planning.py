@@ -5,15 +5,13 @@ from pathlib import Path
 import pytest
 
 from made_table import write_table
-from tailormix.experiments.paper import read_table
-from tailormix.experiments.paper.table import Table
-from tailormix.experiments.reading import read
-from tailormix.experiments.reproducing import estimate, plan_runs
-from tailormix.experiments.reproducing.drawing import models_of
-from tailormix.experiments.reproducing.estimating import absent_data
-from tailormix.experiments.reproducing.planning import selected
+from tailormix.experiments.experiment import read
 from tailormix.experiments.running import fingerprint
-from tailormix.training import folder
+from tailormix.paper import estimate, plan_runs, read_table
+from tailormix.paper.drawing import models_of
+from tailormix.paper.planning import absent_data, selected
+from tailormix.paper.tables import Table
+from tailormix.training import run_folder
 
 
 @pytest.fixture
@@ -66,10 +64,10 @@ def test_further_data_sets_are_asked_for_beside_the_file(tmp_path: Path) -> None
     assert run.task().arguments[1:3] == ("--set", 'also=["cifar10-c"]')
     assert read(run.task().arguments[0]).training.also == ()
     run.path.mkdir(parents=True)
-    folder.write_json(run.path / folder.RESULT, {"test": {}})
+    run_folder.write_json(run.path / run_folder.RESULT, {"test": {}})
     assert plain.result() is not None
     assert run.result() is None
-    folder.write_json(run.path / folder.RESULT, {"test": {}, "shifts": {"cifar10-c": {}}})
+    run_folder.write_json(run.path / run_folder.RESULT, {"test": {}, "shifts": {"cifar10-c": {}}})
     assert run.result() is not None
 
 
@@ -90,7 +88,7 @@ def test_estimates_use_the_file_and_then_what_was_measured(
     assert absent_data(plan.runs) == {"cifar10": "tailormix data get cifar10"}
     first = plan.runs[0]
     first.path.mkdir(parents=True)
-    folder.write_json(first.path / folder.RESULT, {"seconds_total": 36.0})
+    run_folder.write_json(first.path / run_folder.RESULT, {"seconds_total": 36.0})
     cell = estimate(plan)[0]
     assert (cell["finished"], cell["hours"], cell["hours left"], cell["measured"]) == (1, 0.01, 0.01, True)
 

@@ -6,11 +6,9 @@ import pytest
 from scipy import stats
 
 from made_table import write_table
-from tailormix.experiments.paper import read_table
-from tailormix.experiments.paper.table import Table
-from tailormix.experiments.reproducing import Cell, record_of
-from tailormix.experiments.reproducing.collecting import Cells, at_path, joined, merged
-from tailormix.experiments.reproducing.storing import cells_of, read_record, write_record
+from tailormix.paper import Cell, read_table, record_of
+from tailormix.paper.results import Cells, at_path, cells_of, joined, merged, read_record, write_record
+from tailormix.paper.tables import Table
 
 ERM = {0: 80.0, 1: 82.0, 2: 81.0}
 MIXUP = {0: 83.0, 1: 84.0, 2: 86.0}

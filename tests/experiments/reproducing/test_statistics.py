@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tailormix.experiments.reproducing.statistics import (
-    Spread,
-    holm,
-    in_pooled_deviations,
-    paired,
-    ranks,
-    spread,
-)
+from tailormix.paper.statistics import Spread, holm, in_pooled_deviations, paired, ranks, spread
 
 NUMBERS = st.floats(-100, 100, allow_nan=False).map(lambda value: round(value, 3))
 

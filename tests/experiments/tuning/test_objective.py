@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
+from tailormix.calibration import TemperatureScaling
+from tailormix.calibration.predictions import Predictions
 from tailormix.experiments.tuning.findings import Finding, best_of, pareto, sensitivity
 from tailormix.experiments.tuning.objective import cross_scaled, fold_metrics, objective_of, score
 from tailormix.experiments.tuning.space import Dimension
-from tailormix.posthoc import TemperatureScaling
-from tailormix.predictions import Predictions
 
 #: τ_std, accuracy and ECE after temperature of the paper's cross-validation table, in percent
 CIFAR10 = [

@@ -3,10 +3,10 @@
 import pytest
 
 from tailormix.experiments import read
-from tailormix.experiments.record import SETTINGS
-from tailormix.experiments.tuning.protocol import Protocol, changed, protocol_of
-from tailormix.experiments.tuning.search import Search
+from tailormix.experiments.experiment import SETTINGS
+from tailormix.experiments.tuning.objective import Protocol, changed, protocol_of
 from tailormix.experiments.tuning.space import TAU_STD, Dimension, dimension, space_of
+from tailormix.experiments.tuning.study import Search
 
 
 def test_choices_and_ranges() -> None:

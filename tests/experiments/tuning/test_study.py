@@ -10,12 +10,11 @@ import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
 
-from tailormix.commands.tuned import Bar
+from tailormix.cli.tune import Bar
 from tailormix.experiments.tuning import study as studies
 from tailormix.experiments.tuning.findings import best_of, findings
-from tailormix.experiments.tuning.search import Search
 from tailormix.experiments.tuning.space import dimension
-from tailormix.experiments.tuning.study import StorageError, open_study, settled, taken_before, work
+from tailormix.experiments.tuning.study import Search, StorageError, open_study, settled, taken_before, work
 
 QUICK = ("epochs=1", "batch=180", "accelerator=cpu")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tailormix.experiments import read
-from tailormix.reports.figures.chosen_runs import choose_runs, matches
+from tailormix.paper.drawing import choose_runs, matches
 
 MIXUP = {"name": "mixup"}
 

@@ -14,8 +14,8 @@ from PIL import Image
 from sharing import made_once
 from tailormix.experiments import read
 from tailormix.experiments.running import run_experiment
-from tailormix.reports.figures import circles, density, median_bars, mismatch, moons, theorems
-from tailormix.reports.figures.record import FigureResult
+from tailormix.paper.drawing import FigureResult
+from tailormix.paper.figures import median_bars, mismatch, mixing_law, theorems, toys
 
 SMALL = ["epochs=1", "batch=200", "accelerator=cpu"]
 BLOCK = [{"title": "Digits", "where": {"data": {"name": "digits"}, "model": {"name": "mlp"}}}]
@@ -107,7 +107,7 @@ def test_median_bars(runs: Path, tmp_path: Path) -> None:
 
 
 def test_density(tmp_path: Path) -> None:
-    result = density.make({"cells": 21}, tmp_path, tmp_path / "out")
+    result = mixing_law.make({"cells": 21}, tmp_path, tmp_path / "out")
     check(result, tmp_path / "out", "density")
     laws = {row["distance"]: row for row in result.facts["laws"]}
     assert laws[0.5]["tau"] == pytest.approx(math.exp(4))
@@ -116,12 +116,11 @@ def test_density(tmp_path: Path) -> None:
     assert shares == sorted(shares, reverse=True)
 
 
-@pytest.mark.parametrize("module", [moons, circles])
-def test_toys(module, tmp_path: Path) -> None:
-    name = module.__name__.rsplit(".", 1)[1]
+@pytest.mark.parametrize(("name", "make"), [("moons", toys.make_moons), ("circles", toys.make_circles)])
+def test_toys(name: str, make, tmp_path: Path) -> None:
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     settings = {"epochs": 30, "lr": 0.05, "fresh": 200, "distances": ["plain"]}
-    result = module.make(settings, tmp_path, tmp_path / "out")
+    result = make(settings, tmp_path, tmp_path / "out")
     check(result, tmp_path / "out", name)
     assert list(result.facts["scores"]) == ["ERM", "Mixup", "SK Mixup, plain distance"]
     assert result.facts["scores"]["ERM"]["fresh"]["accuracy"] > 0.6
@@ -131,7 +130,7 @@ def test_toys(module, tmp_path: Path) -> None:
 
 def test_toys_repeat_themselves(tmp_path: Path) -> None:
     settings = {"epochs": 3, "fresh": 50, "distances": []}
-    first, second = (moons.make(settings, tmp_path, tmp_path / name) for name in "ab")
+    first, second = (toys.make_moons(settings, tmp_path, tmp_path / name) for name in "ab")
     assert first.facts == second.facts
     assert [a.read_bytes() == b.read_bytes() for a, b in zip(first.files, second.files, strict=True)] == [
         True
@@ -153,26 +152,26 @@ def test_theorems(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "settings", "error", "message"),
+    ("make", "settings", "error", "message"),
     [
-        (density, {"tau": 1}, ValueError, "unknown setting of the figure 'tau'"),
-        (moons, {"distances": ["cubed"]}, ValueError, "unknown distance 'cubed'"),
-        (circles, {"epochs": 0}, ValueError, "epochs must be >= 1, got 0"),
-        (theorems, {"instances": 0}, ValueError, "instances must be >= 1, got 0"),
-        (mismatch, {"coefficients": "beta"}, ValueError, "unknown coefficients 'beta'"),
-        (mismatch, {"ends": "wrong"}, ValueError, "unknown ends 'wrong'"),
-        (mismatch, {"models": ERM, "space": "label"}, ValueError, "unknown space 'label'"),
-        (mismatch, {}, FileNotFoundError, "there is no finished run with .*cifar10"),
-        (median_bars, {"stage": "later"}, ValueError, "unknown stage 'later'"),
+        (mixing_law.make, {"tau": 1}, ValueError, "unknown setting of the figure 'tau'"),
+        (toys.make_moons, {"distances": ["cubed"]}, ValueError, "unknown distance 'cubed'"),
+        (toys.make_circles, {"epochs": 0}, ValueError, "epochs must be >= 1, got 0"),
+        (theorems.make, {"instances": 0}, ValueError, "instances must be >= 1, got 0"),
+        (mismatch.make, {"coefficients": "beta"}, ValueError, "unknown coefficients 'beta'"),
+        (mismatch.make, {"ends": "wrong"}, ValueError, "unknown ends 'wrong'"),
+        (mismatch.make, {"models": ERM, "space": "label"}, ValueError, "unknown space 'label'"),
+        (mismatch.make, {}, FileNotFoundError, "there is no finished run with .*cifar10"),
+        (median_bars.make, {"stage": "later"}, ValueError, "unknown stage 'later'"),
         (
-            median_bars,
+            median_bars.make,
             {"blocks": BLOCK, "bars": PLAIN, "metrics": ["rmse"]},
             ValueError,
             "unknown metric 'rmse'",
         ),
     ],
 )
-def test_bad_settings_write_nothing(module, settings, error, message, runs: Path, tmp_path: Path) -> None:
+def test_bad_settings_write_nothing(make, settings, error, message, runs: Path, tmp_path: Path) -> None:
     with pytest.raises(error, match=message):
-        module.make(settings, runs, tmp_path / "out")
+        make(settings, runs, tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from tailormix.data.access.memory import MemorySplit
-from tailormix.reports.figures.mixed_pairs import LAWS, draw_pairs, mixed_pairs
+from tailormix.data.splits import MemorySplit
+from tailormix.paper.figures.mixed_pairs import LAWS, draw_pairs, mixed_pairs
 
 
 class Nearest(nn.Module):

@@ -9,13 +9,14 @@ import os
 import zlib
 from typing import IO, TYPE_CHECKING, Literal
 
-from .errors import DataError, damaged, missing
+from tailormix.data.files.location import DataError, damaged, missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from .published import Published, Stored
+    from tailormix.data.files.published import Published, Stored
+
 
 State = Literal["present", "incomplete", "absent"]
 MANIFEST = ".tailormix.json"

@@ -1,21 +1,27 @@
-"""What a study found: its trials, the best one, the trade-off, and how much each value matters."""
+"""What a study found, and how it is kept."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from .objective import is_larger_better
+from tailormix.experiments.experiment import write_toml
+from tailormix.experiments.tuning.objective import AXES, is_larger_better
+from tailormix.training.run_folder import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import optuna
 
-    from .space import Dimension
+    from tailormix.data.splits import Task
+    from tailormix.experiments.tuning.space import Dimension
+    from tailormix.experiments.tuning.study import Search
+
 
 BINS = 10
 
@@ -153,3 +159,44 @@ def dot_plot(levels: Sequence[Level], width: int = 40) -> list[str]:
         at = 0 if high == low else round((level.mean - low) / (high - low) * (width - 1))
         lines.append(f"{level.label:>{wide}} {'·' * at}●{'·' * (width - 1 - at)}  {level.mean:.4g}")
     return lines
+
+
+BEST, TRIALS = "best.toml", "trials.json"
+
+
+def described(search: Search, found: Sequence[Finding], task: Task) -> dict[str, Any]:
+    """All that was found, for JSON."""
+    best = best_of(found, search.objective)
+    return {
+        "study": search.study,
+        "experiment": search.name,
+        "settings": list(search.settings),
+        "objective": search.objective,
+        "folds": list(search.folds),
+        "seed": search.experiment({}).training.seed,
+        "best": None if best is None else best.as_dict(),
+        "pareto": {
+            "metrics": list(AXES[task]),
+            "trials": [each.as_dict() for each in pareto(found, AXES[task])],
+        },
+        "sensitivity": {
+            each.key: [
+                {"value": level.label, "mean": level.mean, "trials": len(level.scores)}
+                for level in sensitivity(found, each)
+            ]
+            for each in search.space
+        },
+        "trials": [each.as_dict() for each in found],
+    }
+
+
+def keep(search: Search, found: Sequence[Finding], task: Task, folder: Path) -> Path | None:
+    """Write ``trials.json`` and, where a trial ran on all folds, ``best.toml``; the path of the latter."""
+    write_json(folder / TRIALS, described(search, found, task))
+    best = best_of(found, search.objective)
+    if best is None:
+        return None
+    words = ", ".join(f"{key} = {value}" for key, value in best.values.items())
+    record = search.experiment(best.values)
+    summary = f"{record.summary}; tuned on {len(search.folds)} folds by {search.objective}: {words}"
+    return write_toml(replace(record, summary=summary.removeprefix("; ")), folder / BEST)

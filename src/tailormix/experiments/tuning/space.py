@@ -9,15 +9,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tailormix.experiments.layers import parsed
-from tailormix.experiments.record import settings_of
+from tailormix.experiments.experiment import parsed, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import optuna
 
-    from tailormix.experiments.record import Experiment
+    from tailormix.experiments.experiment import Experiment
+
 
 #: the paper's cross-validation table of τ_std (appendix on the selection of hyper-parameters)
 TAU_STD = (0.25, 0.4, 0.5, 0.6, 0.75, 0.8, 1.0, 1.25, 1.5, 2.0)

@@ -1,26 +1,101 @@
-"""The search itself, on optuna: any number of processes, on any machines, may work on the same study."""
+"""A study: one search, its storage, and workers that share it."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
 import warnings
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tailormix.experiments.running import run_experiment, run_name
-from tailormix.training.folder import RunError
-from tailormix.training.reporting import silent
-
-from .objective import averaged, fold_metrics, is_larger_better, score
-from .space import grid
+from tailormix.experiments.experiment import SETTINGS, name_of, read
+from tailormix.experiments.running import fingerprint, run_experiment, run_name
+from tailormix.experiments.tuning.objective import averaged, fold_metrics, is_larger_better, score
+from tailormix.experiments.tuning.space import Dimension, as_settings, grid
+from tailormix.methods import METHODS
+from tailormix.training.progress import silent
+from tailormix.training.run_folder import RunError
+from tailormix.training.settings import Settings
+from tailormix.training.signals import polite_stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     import optuna
 
-    from tailormix.training.reporting import Reporter
+    from tailormix.experiments.experiment import Experiment
+    from tailormix.training.progress import Reporter
 
-    from .search import Search
+
+#: settings that name test rows: the released protocol's selection, and further data sets to be judged on
+TESTING = ("imitate", "also")
+
+
+def without_test(experiment: Experiment) -> Experiment:
+    """The same experiment without any setting that looks at test rows."""
+    plain = {name: getattr(Settings(), name) for name in TESTING if name in SETTINGS}
+    return replace(experiment, training=replace(experiment.training, **plain))
+
+
+@dataclass(frozen=True)
+class Search:
+    """An experiment with settings on top, the space, the folds and the objective.
+
+    >>> space = (Dimension("method.tau_std", (0.5, 1)),)
+    >>> search = Search("moons", ("epochs=2",), space, ("1/10",), "accuracy")
+    >>> search.experiment({"method.tau_std": 1}, "1/10").data.options
+    {'fold': '1/10'}
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    space: tuple[Dimension, ...]
+    folds: tuple[str, ...]
+    objective: str
+
+    def experiment(self, values: Mapping[str, Any], fold: str | None = None) -> Experiment:
+        """The experiment with these values, on all rows or on one fold."""
+        settings = [*self.settings, *as_settings(values)]
+        if fold is None:
+            return read(self.name, settings)
+        return without_test(read(self.name, [*settings, f"data.fold={fold}"]))
+
+    @property
+    def study(self) -> str:
+        """The name of the study: the same search goes on, another one begins afresh."""
+        base = self.experiment({})
+        facts = [fingerprint(base), base.training.seed, [repr(each) for each in self.space]]
+        text = json.dumps([*facts, self.folds, self.objective])
+        return f"{name_of(self.name)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def check(self) -> None:
+        """Raise, before any work starts, if a searched key is none of the experiment's."""
+        for each in self.space:
+            for value in each.ends:
+                self.experiment({each.key: value}, self.folds[0])
+
+    def own_values(self) -> dict[str, Any] | None:
+        """The experiment's values as they are, if the search holds them: a good first trial."""
+        flat = self.experiment({}).flat()
+        defaults = METHODS[flat["method"]["name"]].defaults
+        found = {}
+        for each in self.space:
+            section, _, inner = each.key.partition(".")
+            part = flat.get(section)
+            default = defaults.get(inner) if section == "method" else None
+            value = part.get(inner or "name", default) if isinstance(part, dict) else part
+            if not each.holds(value):
+                return None
+            found[each.key] = value
+        return found
+
 
 #: seconds between signs of life of a trial, and how long a silent one counts as alive
 HEARTBEAT, GRACE = 10, 60
@@ -191,3 +266,54 @@ def _over_folds(
         if len(scores) < len(search.folds) and trial.should_prune():
             raise optuna.TrialPruned
     return sum(scores) / len(scores)
+
+
+PROGRAM = "import typer; from tailormix.cli.tune import tune; typer.run(tune)"
+PAUSE = 0.5
+
+
+def start(arguments: Sequence[str], worker: int, jobs: int, log: Path) -> subprocess.Popen[bytes]:
+    """One process; its words go to ``log``. A session of its own keeps the terminal's Ctrl-C from it."""
+    command = [sys.executable, "-c", PROGRAM, *arguments, "--worker", str(worker)]
+    threads = os.environ.get("OMP_NUM_THREADS") or max(1, (os.cpu_count() or 1) // jobs)
+    with log.open("ab") as said:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+            start_new_session=True,
+        )
+
+
+def work_together(
+    arguments: Sequence[str], jobs: int, folder: Path, look: Callable[[], None]
+) -> tuple[bool, list[Path]]:
+    """Run ``jobs`` processes to their end, calling ``look`` now and then.
+
+    Returns whether a stop was asked for, and the logs of the processes that failed.
+    """
+    logs = [folder / f"worker-{number}.txt" for number in range(1, jobs + 1)]
+    told = False
+    with polite_stop() as asked:
+        processes = [start(arguments, number, jobs, log) for number, log in enumerate(logs, start=1)]
+        try:
+            while any(process.poll() is None for process in processes):
+                if asked.is_set() and not told:
+                    told = True
+                    _tell(processes, signal.SIGINT)
+                time.sleep(PAUSE)
+                look()
+        except BaseException:  # a second Ctrl-C, say: nobody would be left to watch them
+            _tell(processes, signal.SIGKILL)
+            raise
+    look()
+    failed = [log for process, log in zip(processes, logs, strict=True) if process.returncode != 0]
+    return told, [] if told else failed
+
+
+def _tell(processes: Sequence[subprocess.Popen[bytes]], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)

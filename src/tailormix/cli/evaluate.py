@@ -1,0 +1,181 @@
+"""``tailormix evaluate``: all metrics of a file of predictions, before and after temperature."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tailormix.reports.evaluation import Evaluation, Progress
+
+
+Source = Annotated[
+    Path,
+    typer.Argument(
+        exists=True,
+        help="An .npz file (logits or probabilities, targets; or mean, std, targets; optional ids, split), "
+        "a logits.npy with targets.npy beside it, or a folder that holds either.",
+    ),
+]
+Calibration = Annotated[
+    Path | None,
+    typer.Option(exists=True, help="Predictions of another split to fit temperature or variance on."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Html = Annotated[Path | None, typer.Option(dir_okay=False, help="Write one self-contained page here.")]
+Pictures = Annotated[
+    Path | None, typer.Option(file_okay=False, help="Write the diagrams as PNG and SVG here.")
+]
+Split = Annotated[str | None, typer.Option(help="Name of the split, where the file does not say it.")]
+CalibrationSplit = Annotated[str | None, typer.Option(help="The same for --calibration.")]
+Bins = Annotated[int, typer.Option(min=1, help="Number of bins.")]
+Resamples = Annotated[int, typer.Option(min=0, help="Bootstrap resamples; 0 for no intervals.")]
+Confidence = Annotated[float, typer.Option(min=0.01, max=0.999, help="Confidence of the intervals.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
+Binary = Annotated[str | None, typer.Option(help="For two classes: positive or top-label.")]
+Imitate = Annotated[
+    str | None,
+    typer.Option(
+        help="released-protocol: allow calibration on the points it is judged on. Marked in the result."
+    ),
+]
+
+
+def evaluate(
+    predictions: Source,
+    calibration: Calibration = None,
+    as_json: Json = False,
+    html: Html = None,
+    diagrams: Pictures = None,
+    split: Split = None,
+    calibration_split: CalibrationSplit = None,
+    bins: Bins = 15,
+    resamples: Resamples = 1000,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    binary: Binary = None,
+    imitate: Imitate = None,
+) -> None:
+    """Measure a file of predictions: every metric with its interval, also after calibration on another split.
+
+    Example: tailormix evaluate test.npz --calibration val.npz --html report.html
+    """
+    from tailormix.calibration.predictions import IMITATED
+    from tailormix.metrics.inputs import BINARY
+    from tailormix.reports.evaluation import Settings
+
+    _one_of("--binary", binary, BINARY)
+    _one_of("--imitate", imitate, IMITATED)
+    for path in (html, diagrams):
+        _parent_exists(path)
+    settings = Settings(bins, resamples, confidence, seed, binary)
+    try:
+        found = _measure((predictions, split), (calibration, calibration_split), settings, imitate)
+        _write(found, html, diagrams, title=predictions.name)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=2, allow_nan=False))
+    else:
+        _show(found)
+
+
+def _one_of(option: str, value: str | None, known: Any) -> None:
+    if value is not None and value not in known:
+        raise typer.BadParameter(f"expected {' or '.join(known)}, got {value!r}", param_hint=option)
+
+
+def _parent_exists(path: Path | None) -> None:
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(f"folder {path.parent} does not exist", param_hint=str(path))
+
+
+def _measure(
+    judged: tuple[Path, str | None],
+    fitted: tuple[Path | None, str | None],
+    settings: Any,
+    imitate: str | None,
+) -> Evaluation:
+    from tailormix.calibration.predictions import load_predictions
+    from tailormix.reports.evaluation import evaluate as measure
+
+    test = load_predictions(judged[0], split=judged[1])
+    val = None if fitted[0] is None else load_predictions(fitted[0], split=fitted[1])
+    with _bar() as progress:
+        return measure(test, val, settings=settings, imitate=imitate, progress=progress)
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    """Show a bar on the terminal; pipes and logs stay clean."""
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+    console = Console(stderr=True)
+    with Bars(console=console, transient=True, disable=not console.is_terminal) as bars:
+        tasks: dict[str, Any] = {}
+
+        def progress(task: str, done: int, total: int) -> None:
+            if task not in tasks:
+                tasks[task] = bars.add_task(task, total=total)
+            bars.update(tasks[task], completed=done, total=total)
+
+        yield progress
+
+
+def _write(found: Evaluation, html: Path | None, folder: Path | None, *, title: str) -> None:
+    from tailormix.atomic import write_atomically
+
+    if html is not None:
+        from tailormix.reports.pages import evaluation_page
+
+        write_atomically(html, evaluation_page(found, title=title))
+    if folder is not None:
+        from tailormix.reports.diagrams import diagrams
+        from tailormix.reports.style import image_bytes
+
+        folder.mkdir(exist_ok=True)
+        for name, figure in diagrams(found).items():
+            for kind in ("png", "svg"):
+                write_atomically(folder / f"{name}.{kind}", image_bytes(figure, kind))
+
+
+def _show(found: Evaluation) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tailormix.reports.evaluation import table_rows
+
+    console = Console()
+    split = f", split {found.split!r}" if found.split else ""
+    table = Table(title=f"{found.samples} samples{split}", title_justify="left")
+    kind = (found.calibration or {}).get("kind")
+    for heading in ("metric", "value" if kind is None else "before", *([f"after {kind}"] if kind else [])):
+        table.add_column(heading)
+    for row in table_rows(found):
+        table.add_row(row["title"], row["before"], *([row["after"]] if kind else []))
+    console.print(table)
+    for line in _remarks(found):
+        console.print(line, markup=False, highlight=False)
+
+
+def _remarks(found: Evaluation) -> list[str]:
+    lines = [f"undefined: {note}" for note in found.notes]
+    if found.calibration is not None:
+        facts = found.calibration
+        name = "temperature" if facts["kind"] == "temperature" else "scale"
+        status = f", {facts['status']}" if "status" in facts else ""
+        where = facts["fitted_on"]["split"] or "a split without a name"
+        lines.append(
+            f"{name} {facts[name]:.4f}{status}, fitted on {facts['fitted_on']['samples']} samples of {where}"
+        )
+    if found.imitates:
+        lines.append(f"imitates {found.imitates}: calibrated on points that it is judged on")
+    return lines

@@ -1,0 +1,191 @@
+"""``tailormix reproduce``: run a table of the paper, and print our numbers beside the paper's."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tailormix.cli.progress import list_failures, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tailormix.experiments.parallel import Outcome
+    from tailormix.paper.planning import Plan, PlannedRun
+
+
+WIDTH = 120  # characters of a table that goes to a file
+
+Name = Annotated[str, typer.Argument(help="A table or figure (tailormix list tables) or a .toml file.")]
+Rows = Annotated[
+    str | None,
+    typer.Option(help="Rows to run: names or patterns of rows, settings or setting/row, with commas."),
+]
+Seeds = Annotated[str | None, typer.Option(help="Seeds, like 0-9 or 1,3,5. Default: as many as the paper.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
+Budget = Annotated[str, typer.Option(help="paper: the published setting; small: the same at CPU scale.")]
+Protocol = Annotated[
+    str, typer.Option(help="paper: the text's, leak-proof; released: what the released code did.")
+]
+Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all runs, shared by all tables.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="List the runs and what they would take.")]
+Finished = Annotated[bool, typer.Option("--finished", help="Start nothing: show the runs that are done.")]
+Results = Annotated[
+    Path | None, typer.Option(file_okay=False, help="Also keep the results there, as JSON and Markdown.")
+]
+Engine = Annotated[str, typer.Option(help="Where many runs go: local, loky, ray or dask.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def reproduce(
+    name: Name,
+    rows: Rows = None,
+    seeds: Seeds = None,
+    jobs: Jobs = 1,
+    budget: Budget = "paper",
+    protocol: Protocol = "paper",
+    out: Out = Path("runs"),
+    dry_run: DryRun = False,
+    finished: Finished = False,
+    results: Results = None,
+    engine: Engine = "local",
+    as_json: Json = False,
+) -> None:
+    """Run a table of the paper; what is finished is not repeated, what was stopped goes on.
+
+    Example: tailormix reproduce regression --rows airfoil --seeds 0-9 --jobs 2
+    """
+    from tailormix import checks
+    from tailormix.experiments.parallel import ENGINES
+
+    try:
+        checks.known("--engine", engine, ENGINES)
+        plan = _planned(name, rows, seeds, budget, protocol, out)
+    except (ValueError, TypeError) as error:
+        raise typer.BadParameter(str(error)) from error
+    if dry_run:
+        _foresee(plan, jobs, as_json)
+        return
+    failed = [] if finished else _carry_out(plan, jobs, engine)
+    record = _figure(plan, out, results) if plan.table.figure else _record(plan)
+    if results is not None:
+        _keep(plan, record, results)
+    _show(record, as_json)
+    list_failures(failed)
+    if not finished and plan.unfinished():  # data was missing
+        raise typer.Exit(1)
+
+
+def _planned(name: str, rows: str | None, seeds: str | None, budget: str, protocol: str, out: Path) -> Plan:
+    from tailormix import checks
+    from tailormix.experiments.parallel import seeds_of
+    from tailormix.paper.planning import plan_runs
+    from tailormix.paper.tables import BUDGETS, PROTOCOLS, read_table
+
+    checks.known("--budget", budget, BUDGETS)
+    checks.known("--protocol", protocol, PROTOCOLS)
+    wanted = [part.strip() for part in (rows or "").split(",") if part.strip()]
+    chosen = None if seeds is None else seeds_of(seeds)
+    return plan_runs(read_table(name), out, rows=wanted, seeds=chosen, budget=budget, protocol=protocol)
+
+
+def _carry_out(plan: Plan, jobs: int, engine: str) -> list[Outcome]:
+    """Train what is not finished; the runs that failed."""
+    for setting in plan.left_out:
+        typer.echo(f"{setting} has no small version and is left out", err=True)
+    waiting = _with_data(plan.unfinished())
+    if not waiting:
+        return []
+    from tailormix.experiments.parallel import carry_out_all
+
+    done = len({run.path for run in plan.runs}) - len(waiting)
+    typer.echo(f"{plan.table.name}: {len(waiting)} runs to go, {done} finished before", err=True)
+    try:
+        outcomes = list(shown(carry_out_all([run.task() for run in waiting], jobs, engine), len(waiting)))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    return [outcome for outcome in outcomes if outcome.result is None]
+
+
+def _with_data(runs: list[PlannedRun]) -> list[PlannedRun]:
+    """Leave out runs whose data is not here, saying what gets it: each would start only to fail."""
+    from tailormix.paper.planning import absent_data, data_of
+
+    missing = absent_data(runs, ("absent",))
+    for name, command in missing.items():
+        left = sum(name in data_of(run) for run in runs)
+        typer.echo(f"data set {name} is not here, {left} runs are left out: {command}", err=True)
+    return [run for run in runs if not data_of(run) & set(missing)]
+
+
+def _record(plan: Plan) -> dict[str, Any]:
+    from tailormix.paper.results import collect, record_of
+
+    return record_of(plan.table, collect(plan.table, plan.runs), plan.budget, plan.protocol)
+
+
+def _figure(plan: Plan, out: Path, results: Path | None) -> dict[str, Any]:
+    from tailormix.paper.drawing import draw
+
+    try:
+        return draw(plan, out, results or out / "figures")
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def _keep(plan: Plan, record: dict[str, Any], folder: Path) -> None:
+    """Write JSON and Markdown; of a table, with all that other calls have found for it."""
+    from tailormix.atomic import write_atomically
+    from tailormix.paper.results import stem_of, whole_record, write_record
+    from tailormix.paper.results_page import block_of
+
+    path = folder / f"{stem_of(plan.table.name, plan.budget, plan.protocol)}.json"
+    if not plan.table.figure:
+        record = whole_record(plan, path)
+        if not record["settings"]:
+            return
+    write_record(record, path)
+    write_atomically(path.with_suffix(".md"), block_of(record, "."))
+
+
+def _show(record: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        return
+    from tailormix.paper.terminal import print_result
+
+    print_result(record, _console())
+
+
+def _foresee(plan: Plan, jobs: int, as_json: bool) -> None:
+    from tailormix.paper.planning import absent_data, estimate
+    from tailormix.paper.terminal import print_forecast
+
+    forecast = {
+        "table": plan.table.name,
+        "title": plan.table.title,
+        "kind": plan.table.kind,
+        "budget": plan.budget,
+        "protocol": plan.protocol,
+        "jobs": jobs,
+        "left out": list(plan.left_out),
+        "absent data": absent_data(plan.runs),
+        "cells": estimate(plan),
+    }
+    if as_json:
+        typer.echo(json.dumps(forecast, indent=2, ensure_ascii=False))
+    else:
+        print_forecast(forecast, _console())
+
+
+def _console() -> Console:
+    """As wide as the terminal; wide enough for the tables where there is none."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=WIDTH)

@@ -1,1 +1,0 @@
-"""Access to loaded data: splits, augmentation in batches, windows, streams."""

@@ -1,0 +1,132 @@
+"""A model that takes a dictionary and returns a record, seen as a function from one tensor to logits.
+
+That is what methods mix with. The tensor is the model's main input where that is real (pixels), and the
+embeddings of its tokens where it is not. Such a view lives for one step and leaves nothing in the model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import torch
+from torch import nn
+
+from tailormix.embeddings import unwrap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import Tensor
+
+
+TOKENS, MASK = "input_ids", "attention_mask"
+FAINT = 2.0**-10  # the mask beside the embeddings, so small that it counts for nothing in distances
+
+
+@final
+class DictionaryModel(nn.Module):
+    """f(x) = model(**inputs, with x in its place).logits, for x of shape (k·n, ...).
+
+    The other inputs, of n rows, are repeated k times: some methods stack several mixed batches. Layers have
+    the names that they have in the model. For tokens, x is :func:`token_tensor`, and the attention mask is
+    what came out of mixing it: the union of the two masks. Where mixing happens at a hidden layer, the mask
+    is mixed beside it, as the companion of that layer.
+
+    Args:
+        model: takes keyword arguments; returns a record with ``logits``, or a tuple that begins with them.
+        inputs: its arguments; tensors have n rows.
+        place: the name of the argument that x stands for; ``"input_ids"`` for tokens.
+
+    >>> class Doubling(nn.Module):
+    ...     def forward(self, pixel_values: torch.Tensor) -> dict[str, torch.Tensor]:
+    ...         return {"logits": 2 * pixel_values}
+    >>> view = DictionaryModel(Doubling(), {"pixel_values": torch.zeros(1, 2)}, "pixel_values")
+    >>> view(torch.ones(3, 2)).shape
+    torch.Size([3, 2])
+
+    """
+
+    def __init__(self, model: nn.Module, inputs: Mapping[str, Any], place: str) -> None:
+        super().__init__()
+        self._model = (model,)  # in a tuple, so that it is no submodule: its children are, by their names
+        self._place = place
+        self._rest = {key: value for key, value in inputs.items() if key not in (place, MASK)}
+        inner = unwrap(model)
+        for name, child in inner.named_children():
+            self.add_module(name, child)
+        self._rows = inputs[place].shape[0]
+        self._mask = nn.Identity()
+        for name in ("embedding_layer", "stages"):
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
+        self.companions = ("_mask",) if place == TOKENS else ()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits (k·n, C), or values (k·n,) of models with one output."""
+        times = x.shape[0] // self._rows
+        named = {key: _repeated(value, times, self._rows) for key, value in self._rest.items()}
+        if self._place == TOKENS:
+            named["inputs_embeds"] = x[..., :-1]
+            named[MASK] = (self._mask(x[..., -1]) > 0).long()
+        else:
+            named[self._place] = x
+        # What wraps a model for several ranks is there for passes with gradient.
+        model = self._model[0] if torch.is_grad_enabled() else unwrap(self._model[0])
+        return logits_of(model(**named))
+
+
+def token_tensor(model: nn.Module, inputs: Mapping[str, Any]) -> Tensor:
+    """Embeddings of tokens, zero for padding, and the attention mask as one more feature: (n, L, d + 1).
+
+    However two such tensors are blended, the last feature is positive where either of them has a token that
+    takes part: the union of the masks.
+    """
+    lookup: Any = unwrap(model).get_input_embeddings()  # type: ignore[operator]
+    embedded: Tensor = lookup(inputs[TOKENS])
+    mask = inputs.get(MASK)
+    mask = torch.ones_like(inputs[TOKENS]) if mask is None else mask
+    if mask.shape != inputs[TOKENS].shape:
+        raise ValueError(
+            f"attention_mask must have the shape of input_ids, {tuple(inputs[TOKENS].shape)}, to be mixed, "
+            f"got {tuple(mask.shape)}"
+        )
+    shown = mask[..., None].to(embedded.dtype)
+    return torch.cat((embedded * shown, shown * FAINT), dim=-1)
+
+
+def logits_of(outputs: Any) -> Tensor:
+    """The logits of a model's output, (n, C), or (n,) where there is one."""
+    found = outputs.get("logits") if isinstance(outputs, dict) else outputs[0]
+    if not isinstance(found, torch.Tensor):
+        raise TypeError(
+            f"the model must return logits to be trained with mixing, got {type(outputs).__name__}"
+        )
+    return found.squeeze(-1) if found.dim() == 2 and found.shape[1] == 1 else found
+
+
+def check_same(model: nn.Module, inputs: Mapping[str, Any], view: DictionaryModel, x: Tensor) -> None:
+    """Refuse models that answer differently to embeddings than to the tokens that these are of.
+
+    Some look at the tokens themselves for padding: those that pool the last token need it on the left.
+    """
+    inner = unwrap(model)
+    modes = {module: module.training for module in inner.modules()}
+    inner.eval()
+    try:
+        with torch.no_grad():
+            ours, theirs = view(x), logits_of(inner(**inputs))
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+    gap, scale = (ours - theirs).abs().max(), theirs.abs().max()
+    if not bool(gap <= 0.01 * scale):
+        raise ValueError(
+            f"{type(inner).__name__} answers differently to inputs_embeds than to input_ids (logits up to "
+            f"{float(scale):.3g} differ by {float(gap):.3g}): pad on the other side, or to no length at all"
+        )
+
+
+def _repeated(value: Any, times: int, rows: int) -> Any:
+    if times == 1 or not isinstance(value, torch.Tensor) or value.shape[:1] != (rows,):
+        return value
+    return value.repeat(times, *(1,) * (value.dim() - 1))

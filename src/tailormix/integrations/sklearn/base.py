@@ -1,0 +1,308 @@
+"""What both estimators share: settings, splits and the estimator itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tailormix import checks
+from tailormix.integrations.sklearn.network import (
+    History,
+    Network,
+    Recipe,
+    Task,
+    blank,
+    learn,
+    make_optimiser,
+    one_pass,
+    ready,
+    seeded,
+)
+from tailormix.method import Method
+from tailormix.methods import build_method
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+    from sklearn.preprocessing import StandardScaler
+    from torch import nn, optim
+
+    Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What :class:`MixupEstimator` was given, in plain types and within their ranges."""
+
+    recipe: Recipe
+    hidden: tuple[int, ...]
+    dropout: float
+    module: Callable[[int, int], nn.Module] | None
+    fraction: float
+    calibrate: bool
+    early_stopping: bool
+    refit: bool
+    warm_start: bool
+    verbose: bool
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether rows are to be held out at all."""
+        return self.calibrate or self.early_stopping
+
+
+def settings_of(estimator: Any) -> Settings:
+    """Read and check the parameters of an estimator.
+
+    >>> from tailormix.integrations.sklearn import MixupClassifier
+    >>> settings_of(MixupClassifier(dropout=2))
+    Traceback (most recent call last):
+    ValueError: dropout must lie in [0, 1), got 2
+    """
+    given = {name: plain(value) for name, value in estimator.get_params(deep=False).items()}
+    if given["module"] is not None and not callable(given["module"]):
+        raise TypeError(
+            "module must be a function (n_features, n_outputs) -> nn.Module, "
+            f"got {type(given['module']).__name__}"
+        )
+    patience = checks.integer("n_iter_no_change", given["n_iter_no_change"], at_least=1)
+    recipe = Recipe(
+        learning_rate=checks.positive("learning_rate", given["learning_rate"]),
+        weight_decay=checks.non_negative("weight_decay", given["weight_decay"]),
+        batch_size=checks.integer("batch_size", given["batch_size"], at_least=1),
+        epochs=checks.integer("max_iter", given["max_iter"], at_least=1),
+        patience=patience if _switch("early_stopping", given) else None,
+    )
+    return Settings(
+        recipe=recipe,
+        hidden=_sizes(given["hidden_layer_sizes"]),
+        dropout=_below_one("dropout", given["dropout"]),
+        module=given["module"],
+        fraction=_share(given["validation_fraction"]),
+        calibrate=_switch("calibrate", given),
+        early_stopping=recipe.patience is not None,
+        # A second training on all rows would show those held out to the fit that goes on from it.
+        refit=_switch("refit", given) and recipe.patience is None and not _switch("warm_start", given),
+        warm_start=_switch("warm_start", given),
+        verbose=bool(given["verbose"]),
+    )
+
+
+def method_of(method: str | Method, options: Mapping[str, Any] | None, classes: int | None) -> Method:
+    """The method by name with its options, or the object itself; ``classes`` is ``None`` for real targets.
+
+    >>> method_of("sk-mixup", {"tau_std": 0.5}, 3).num_classes
+    3
+    """
+    if isinstance(method, str):
+        method = build_method(method, **(options or {}))
+    elif not isinstance(method, Method):
+        raise TypeError(f"method must be a name or a Method, got {type(method).__name__}: {method!r}")
+    elif options:
+        raise ValueError(
+            "method_options go with the name of a method: a Method object has its settings already"
+        )
+    if method.num_classes not in (None, classes):
+        task = "real targets" if classes is None else f"{classes} classes"
+        raise ValueError(f"method is set up for num_classes={method.num_classes}, but y has {task}")
+    return replace(method, num_classes=classes)
+
+
+def plain(value: Any) -> Any:
+    """A number as Python has it: grids of parameters are often arrays of numpy.
+
+    >>> plain(np.int64(3))
+    3
+    """
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _switch(name: str, given: dict[str, Any]) -> bool:
+    value = given[name]
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def _sizes(value: Any) -> tuple[int, ...]:
+    sizes = (value,) if np.ndim(value) == 0 else tuple(value)
+    return tuple(checks.integer("hidden_layer_sizes", plain(size), at_least=1) for size in sizes)
+
+
+def _below_one(name: str, value: float) -> float:
+    if not 0 <= checks.number(name, value) < 1:
+        raise ValueError(f"{name} must lie in [0, 1), got {value}")
+    return value
+
+
+def _share(value: float) -> float:
+    if not 0 < checks.number("validation_fraction", value) <= 0.5:
+        raise ValueError(f"validation_fraction must lie in (0, 0.5], got {value}")
+    return value
+
+
+MINIMUM = 2  # rows of validation without which nothing can be fitted on it
+
+
+def held_out(
+    y: npt.NDArray[Any], fraction: float, random: np.random.RandomState, *, classes: int | None
+) -> npt.NDArray[np.bool_]:
+    """Mask (n,) of about ``fraction`` · n rows: every (1/fraction)-th in the order of the targets.
+
+    Classes, or quantiles of a real target, so keep their shares to within one row. The only row of a class
+    is never held out. Where rows are few, the share grows until each of the other classes has room for a row
+    (2 rows for real targets), but never beyond half of the rows: each row held out leaves one like it to
+    train on. ``classes`` is the number of classes, ``None`` for real targets (n, outputs).
+
+    >>> y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    >>> y[held_out(y, 0.5, np.random.RandomState(0), classes=2)]
+    array([0, 0, 1, 1])
+    >>> y[held_out(y, 0.1, np.random.RandomState(0), classes=2)]
+    array([0, 1])
+    """
+    codes = y if classes is not None else y[:, 0]
+    order = np.lexsort((random.random_sample(len(codes)), codes))
+    least = MINIMUM
+    if classes is not None:
+        counts = np.bincount(codes, minlength=classes)
+        order = order[counts[codes[order]] > 1]
+        least = max(MINIMUM, int((counts > 1).sum()))
+    if len(order) < 2 * MINIMUM:
+        raise ValueError(_too_few(len(codes), len(order)))
+    wanted = min(max(round(fraction * len(order)), least), len(order) // 2)
+    places = (np.arange(wanted) + random.random_sample()) * (len(order) / wanted)
+    mask = np.zeros(len(codes), dtype=bool)
+    mask[order[places.astype(int)]] = True
+    return mask
+
+
+def _too_few(rows: int, free: int) -> str:
+    alone = f", {rows - free} of them the only one of its class," if free < rows else ""
+    return (
+        f"calibration and early stopping hold out at least {MINIMUM} rows and train on as many like them, "
+        f"but n_samples={rows}{alone} leaves {free} to share out: give more samples, or set calibrate=False "
+        "and early_stopping=False"
+    )
+
+
+LARGEST_SEED = 2**31 - 1
+SPARSE = ("csr", "csc")  # formats taken as they are; others are converted
+
+
+class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
+    """Trains a module with any method; a subclass says what targets are and what is calibrated."""
+
+    module_: nn.Module
+    scaler_: StandardScaler
+    target_scaler_: StandardScaler | None
+    loss_curve_: list[float]
+    validation_curve_: list[float]
+    n_iter_: int
+    _split: int
+    _optimiser: optim.Optimizer | None
+
+    @abstractmethod
+    def _read(self, X: Any, y: Any, *, first: bool, incremental: bool) -> tuple[Array, Array]:
+        """Checked inputs (n, d) and targets: class numbers (n,) or real (n, outputs)."""
+
+    @abstractmethod
+    def _task(self, y: Array) -> Task:
+        """What is to be learned from these targets."""
+
+    @abstractmethod
+    def _calibrate(self, network: Network, X: Array, y: Array) -> None:
+        """Fit what turns outputs into answers that can be trusted, on rows the network has not seen."""
+
+    @abstractmethod
+    def _trust(self) -> None:
+        """Take outputs as they are: there are no rows to calibrate on."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on X (n, d) and y. Sparse X is made dense at once: centred columns have no zeros to skip."""
+        settings = settings_of(self)
+        start = self._network() if settings.warm_start and hasattr(self, "module_") else None
+        X, y = self._read(X, y, first=start is None, incremental=False)
+        task = self._task(y)
+        random = check_random_state(self.random_state)
+        self._seed, split = (int(random.randint(LARGEST_SEED)) for _ in range(2))
+        # Going on, the rows held out must be those of the fit before, or they would have been trained on.
+        self._split = split if start is None else self._split
+        held = _hold_out(y, task, settings, self._split)
+        with seeded(self._seed):
+            network, history = learn(task, X, y, held, settings, start)
+        if settings.calibrate:
+            self._calibrate(network, X[held], y[held])
+        else:
+            self._trust()
+        if held.any() and settings.refit:
+            with seeded(self._seed):
+                network, history = learn(task, X, y, np.zeros_like(held), settings, None)
+        self._keep(network, history, anew=start is None)
+        self._optimiser = None
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, *, first: bool) -> Self:
+        """One pass over the rows from where the last one ended, at one learning rate; nothing is held out."""
+        settings = settings_of(self)
+        X, y = self._read(X, y, first=first, incremental=True)
+        task = self._task(y)
+        if first or self._optimiser is None:
+            self._random = check_random_state(self.random_state)
+        self._seed = int(self._random.randint(LARGEST_SEED))
+        with seeded(self._seed):
+            network = blank(task, X, y, settings) if first else self._network().seen(X, y)
+            rows = network.rows(X, y)
+            step = ready(network, task, rows, settings)
+            if first or self._optimiser is None:
+                self._optimiser = make_optimiser(step, settings.recipe)
+            loss = one_pass(step, self._optimiser, rows, settings.recipe)
+        if first:
+            self._trust()
+        self._keep(network, History((loss,)), anew=first)
+        return self
+
+    def _network(self) -> Network:
+        """The fitted network."""
+        check_is_fitted(self, "module_")
+        return Network(self.module_, self.scaler_, self.target_scaler_, self._precise)
+
+    def _keep(self, network: Network, history: History, *, anew: bool) -> None:
+        """Remember what was trained; curves go on where training did."""
+        self.module_ = network.module.eval()
+        self.scaler_, self.target_scaler_ = network.scaler, network.target_scaler
+        self._precise = network.precise
+        if anew:
+            self.loss_curve_, self.validation_curve_ = [], []
+        self.loss_curve_ += history.losses
+        self.validation_curve_ += history.validation
+        self.n_iter_ = len(self.loss_curve_)
+
+    def _inputs(self, X: Any) -> Array:
+        """Checked inputs of a prediction."""
+        check_is_fitted(self, "module_")
+        return dense(validate_data(self, X, reset=False, accept_sparse=SPARSE, dtype=np.float64))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def dense(X: Any) -> Array:
+    """The same matrix without sparsity, row by row: sums then round alike, whatever kind of matrix came."""
+    return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X)
+
+
+def _hold_out(y: Array, task: Task, settings: Settings, seed: int) -> npt.NDArray[np.bool_]:
+    """Mask (n,) of the rows that calibration and early stopping look at; none without either."""
+    if not settings.holds_out:
+        return np.zeros(len(y), dtype=bool)
+    return held_out(y, settings.fraction, np.random.RandomState(seed), classes=task.classes)

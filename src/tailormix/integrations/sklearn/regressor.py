@@ -1,0 +1,177 @@
+"""MixupRegressor: predictions with a spread that can be trusted, for tables of numbers."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Self, cast, final
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from tailormix import checks
+from tailormix.integrations.sklearn.base import SPARSE, MixupEstimator, dense, method_of, plain
+from tailormix.integrations.sklearn.network import Network, Task, has_dropout, spread, variance_scale
+from tailormix.objectives.reduction import squared_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+    from sklearn.preprocessing import StandardScaler
+    from torch import Tensor, nn
+
+    from tailormix.method import Method
+
+    Array = npt.NDArray[Any]
+
+
+@final
+class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
+    """μ = f(x) ± √s · σ(x): f trained with SK Mixup, σ by Monte Carlo dropout, s fitted on rows held out.
+
+    Targets are standardised inside, from the rows of training; rows held out are spread over their range. The
+    parameters are those of :class:`MixupClassifier`, but for ``class_weight`` and for these:
+
+    Args:
+        module: a function (n_features, n_targets) → ``nn.Module``; by default an MLP.
+        dropout: its share of units dropped.
+        calibrate: whether to fit s; with fewer than 4 rows, or a module without dropout, ``fit`` raises
+            before training.
+        refit: train once more on all rows after s is known (never with early stopping or ``warm_start``).
+        mc_samples: passes with dropout behind a spread.
+
+    Attributes:
+        variance_scale_: s; 1 without calibration.
+        module_, scaler_, target_scaler_: the trained module, and the scales of its inputs and targets.
+        n_iter_, loss_curve_, validation_curve_: passes, and the losses of each, on the scale of the module.
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> mean, std = MixupRegressor(max_iter=2, random_state=0).fit(X, y).predict(X[:3], return_std=True)
+    >>> mean.shape, std.shape
+    ((3,), (3,))
+
+    """
+
+    n_outputs_: int
+
+    def __init__(
+        self,
+        method: str | Method = "sk-mixup",
+        *,
+        method_options: Mapping[str, Any] | None = None,
+        module: Callable[[int, int], nn.Module] | None = None,
+        hidden_layer_sizes: int | tuple[int, ...] = (128, 128),
+        dropout: float = 0.4,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 1e-2,
+        batch_size: int = 32,
+        max_iter: int = 40,
+        early_stopping: bool = False,
+        n_iter_no_change: int = 20,
+        validation_fraction: float = 0.2,
+        calibrate: bool = True,
+        refit: bool = True,
+        mc_samples: int = 50,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.method_options = method_options
+        self.module = module
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.dropout = dropout
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.early_stopping = early_stopping
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.calibrate = calibrate
+        self.refit = refit
+        self.mc_samples = mc_samples
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """One pass over these rows. s stays as it was, at first 1."""
+        return self._partial_fit(X, y, first=not hasattr(self, "module_"))
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The mean of each row, shaped like y was; with ``return_std`` also its standard deviation.
+
+        The mean is that of one pass without dropout, the same with and without ``return_std``. Each row has
+        its own dropout, so a row's spread varies a little with its place among the rows.
+        """
+        X, network = self._inputs(X), self._network()
+        scaler = cast("StandardScaler", network.target_scaler)
+        mean = self._shaped(scaler.inverse_transform(network.outputs(X).numpy()))
+        if not return_std:
+            return mean
+        std = self._spread(network, X).numpy() * math.sqrt(self.variance_scale_)
+        return mean, self._shaped(std * scaler.scale_)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Lower and upper ends μ ∓ z σ of intervals that hold a share ``coverage`` of targets."""
+        coverage = plain(coverage)
+        if not 0 < checks.number("coverage", coverage) < 1:
+            raise ValueError(f"coverage must lie in (0, 1), got {coverage}")
+        mean, std = self.predict(X, return_std=True)
+        reach = NormalDist().inv_cdf((1 + coverage) / 2) * std
+        return mean - reach, mean + reach
+
+    def _spread(self, network: Network, X: Array) -> Tensor:
+        """σ (n, outputs) on the scale of the module."""
+        if not has_dropout(network.module):
+            raise ValueError(
+                "return_std needs dropout in the module, got none: set dropout > 0, or give a module with it"
+            )
+        return spread(*network.asked(X), seed=self._seed, samples=self._samples())
+
+    def _samples(self) -> int:
+        return checks.integer("mc_samples", plain(self.mc_samples), at_least=2)
+
+    def _shaped(self, values: Array) -> Array:
+        return values[:, 0] if self._one_column else values
+
+    def _read(self, X: Any, y: Any, *, first: bool, incremental: bool) -> tuple[Array, Array]:
+        del incremental
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=first,
+            accept_sparse=SPARSE,
+            dtype=np.float64,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=1 + first,
+        )
+        y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
+        outputs = 1 if y.ndim == 1 else y.shape[1]
+        if not first and outputs != self.n_outputs_:
+            raise ValueError(f"y must stay of {self.n_outputs_} columns, got {outputs}")
+        self.n_outputs_, self._one_column = outputs, y.ndim == 1
+        return dense(X), y.reshape(len(y), -1).astype(np.float64)
+
+    def _task(self, y: Array) -> Task:
+        self._samples()
+        method = method_of(self.method, self.method_options, None)
+        return Task(method, squared_error, y.shape[1], None, needs_dropout=bool(self.calibrate))
+
+    def _calibrate(self, network: Network, X: Array, y: Array) -> None:
+        std = self._spread(network, X)
+        self.variance_scale_ = variance_scale(network.outputs(X), std, network.targets(y).double())
+
+    def _trust(self) -> None:
+        self.variance_scale_ = 1.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,5 +1,0 @@
-"""Question (i): who is mixed with whom?"""
-
-import lazy_loader as _lazy
-
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -88,7 +88,7 @@ STEEP, FLAT = 1e-8, 1e12  # beyond these the limits in closed form are exact to 
 def exact_inverse_beta(lam: Array, tau: Array) -> Array:
     """The Beta(τ, τ) quantile at λ.
 
-    >>> float(inverse_beta(np.array(0.25), np.array(0.5)))  # = sin²(π/8)
+    >>> float(exact_inverse_beta(np.array(0.25), np.array(0.5)))  # = sin²(π/8)
     0.14644...
     """
     from scipy import special

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from helpers import run_python
 from made_table import TABLE, write_table
 from tailormix.cli.main import app
 from tailormix.cli.results import pages
@@ -93,21 +92,6 @@ def test_a_second_call_runs_only_what_is_missing_and_a_third_nothing(
     expected = 100 * result["test"]["before"]["accuracy"]
     assert erm["cells"]["accuracy"]["ours"]["values"]["1"] == pytest.approx(expected)
     assert kept["versions"]["tailormix"]
-
-
-def test_showing_finished_runs_needs_no_torch(ran: tuple[Path, Any]) -> None:
-    folder, _ = ran
-    code = """
-import sys
-from typer.testing import CliRunner
-from tailormix.cli.main import app
-done = CliRunner().invoke(app, ["reproduce", *sys.argv[1:], "--rows", "plain", "--seeds", "0"])
-assert done.exit_code == 0 and "Accuracy" in done.stdout, done.output
-assert CliRunner().invoke(app, ["reproduce", *sys.argv[1:], "--dry-run"]).exit_code == 0
-assert CliRunner().invoke(app, ["list", "tables"]).exit_code == 0
-print("torch" in sys.modules)
-"""
-    assert run_python(code, [str(folder / "made.toml"), "--out", str(folder / "runs")]).strip() == "False"
 
 
 def test_the_page_is_made_of_the_files_alone(ran: tuple[Path, Any], tmp_path: Path) -> None:

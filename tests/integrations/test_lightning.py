@@ -140,7 +140,9 @@ def test_tuples_cannot_be_mixed_in_place() -> None:
 
 @pytest.mark.parametrize("name", [name for name in sorted(METHODS) if not build_method(name).batch_form])
 def test_methods_without_a_batch_form_are_refused(name: str) -> None:
-    with pytest.raises(TypeError, match=r"needs the model: use tailormix\.lightning.mixup_loss"):
+    with pytest.raises(
+        TypeError, match=r"needs the model: use tailormix\.integrations\.lightning.mixup_loss"
+    ):
         MixupCallback(build_method(name, num_classes=CLASSES))
 
 

@@ -33,10 +33,9 @@ def test_dictionary_and_folder_are_equal() -> None:
     assert {name for name, one in public.items() if inspect.isfunction(one)} - others == set(METRICS)
 
 
-def test_names_without_torch_and_functions_without_torchmetrics() -> None:
+def test_functions_without_torchmetrics() -> None:
     program = (
         "import sys; sys.modules['torchmetrics'] = None; sys.modules['matplotlib'] = None\n"
-        "from tailormix.metrics import METRICS; assert 'torch' not in sys.modules\n"
         "import numpy as np; from tailormix.metrics import ece, summary, interval\n"
         "print(ece(np.eye(2), np.array([0, 1])))"
     )

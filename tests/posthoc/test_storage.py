@@ -91,14 +91,6 @@ def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_names_without_torch() -> None:
-    import subprocess
-    import sys
-
-    program = "import sys; from tailormix.calibration import CALIBRATORS; assert 'torch' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
 def test_torch_and_numpy_keep_their_kind() -> None:
     vector = VectorScaling().fit(*distorted(100))
     x = distorted(5)[0]

@@ -1,4 +1,4 @@
-"""The paper's efficiency columns, from the data files of its tables. Free of torch."""
+"""The paper's efficiency columns, from the data files of its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every calibrator by name. This file imports no torch, so that listing names is fast."""
+"""Every calibrator by name."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def load_digits_images(
 ) -> DataSplits:
     """Read 1797 images (1, 8, 8) of 10 classes; shares are of all images; augmented by shifts of one pixel.
 
-    >>> load(0).train.batch(torch.tensor([0, 1]))[0].shape
+    >>> load_digits_images(0).train.batch(torch.tensor([0, 1]))[0].shape
     torch.Size([2, 1, 8, 8])
     """
     from sklearn.datasets import load_digits

@@ -41,7 +41,7 @@ def _published_rows(n: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 def load_moons(seed: int, *, protocol: Setting = "clean", n: int = 500, noise: float = 0.15) -> DataSplits:
     """Draw ``n`` points of two half moons; ``as-published`` is the paper's 70 + 30 points.
 
-    >>> splits = load(0)
+    >>> splits = load_moons(0)
     >>> len(splits.train), len(splits.validation), len(splits.test)
     (300, 100, 100)
     """
@@ -62,7 +62,7 @@ def load_circles(
 ) -> DataSplits:
     """Draw ``n`` points of two circles of radii 1 and ``factor``; ``as-published`` is the paper's 70 + 30.
 
-    >>> splits = load(0, protocol="as-published")
+    >>> splits = load_circles(0, protocol="as-published")
     >>> len(splits.train), len(splits.validation), len(splits.test)
     (70, 0, 30)
     """

@@ -1,4 +1,4 @@
-"""The shipped experiments by their command-line names. Free of torch."""
+"""The shipped experiments by their command-line names."""
 
 from __future__ import annotations
 

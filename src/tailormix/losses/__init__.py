@@ -1,8 +1,8 @@
-"""Calibration losses: criteria that go with any method, one small file each.
+"""Calibration losses: criteria that go with any method.
 
 ``criterion(logits, targets)`` returns one loss a sample, shape (n,), where the definition is a mean of such
 terms, and a scalar where it is not (both forms of MMCE). Targets are class indices (n,) or rows (n, C) of
-class probabilities, as mixing makes them; CRL alone takes indices only. ``catalogue.LOSSES`` names them all.
+class probabilities, as mixing makes them; CRL alone takes indices only. ``registry.LOSSES`` names them all.
 """
 
 from tailormix.losses.cpc import CPC

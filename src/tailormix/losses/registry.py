@@ -1,4 +1,4 @@
-"""The losses by their command-line names. Imports without torch, so that listing them is instant."""
+"""The losses by their command-line names."""
 
 from __future__ import annotations
 

@@ -1,30 +1,16 @@
 """Measures of accuracy and calibration: pure functions, and torchmetrics classes over them.
 
 Functions take torch tensors or numpy arrays and return a Python float. The classes, in capitals or CamelCase,
-hold sums that reduce over ranks; they are loaded on first use, so the functions work without torchmetrics.
+hold sums that reduce over ranks; they are loaded on first use, since torchmetrics takes seconds to import.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from tailormix.metrics.bootstrap import Comparison, Interval, interval, paired_test
 from tailormix.metrics.classification import accuracy, aece, brier, classwise_ece, debiased_ece, ece, mce, nll
-from tailormix.metrics.modules import (
-    AECE,
-    ECE,
-    ENCE,
-    MAE,
-    MAPE,
-    MCE,
-    NLL,
-    RMSE,
-    UCE,
-    Accuracy,
-    Brier,
-    ClasswiseECE,
-    Coverage,
-    DebiasedECE,
-    ENCEAsPublished,
-    GaussianNLL,
-    UCEAsPublished,
-)
 from tailormix.metrics.registry import METRICS
 from tailormix.metrics.regression import (
     coverage,
@@ -38,6 +24,27 @@ from tailormix.metrics.regression import (
     uce_as_published,
 )
 from tailormix.metrics.summary import regression_summary, summary
+
+if TYPE_CHECKING:
+    from tailormix.metrics.modules import (
+        AECE,
+        ECE,
+        ENCE,
+        MAE,
+        MAPE,
+        MCE,
+        NLL,
+        RMSE,
+        UCE,
+        Accuracy,
+        Brier,
+        ClasswiseECE,
+        Coverage,
+        DebiasedECE,
+        ENCEAsPublished,
+        GaussianNLL,
+        UCEAsPublished,
+    )
 
 __all__ = [
     "AECE",
@@ -82,3 +89,13 @@ __all__ = [
     "uce",
     "uce_as_published",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("tailormix.metrics.modules"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""Every metric by name. This file imports no torch, so that listing names is fast."""
+"""Every metric by name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Optimisers and learning-rate schedules by name.
 
-Each schedule is a factor on the optimiser's ``lr``. Imports without torch.
+Each schedule is a factor on the optimiser's ``lr``.
 """
 
 from __future__ import annotations

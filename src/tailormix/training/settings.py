@@ -1,4 +1,4 @@
-"""Settings of a training run: frozen, checked, and free of torch."""
+"""Settings of a training run: frozen and checked."""
 
 from __future__ import annotations
 

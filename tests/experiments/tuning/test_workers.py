@@ -18,8 +18,8 @@ except KeyboardInterrupt:
 PARENT = """
 import pathlib
 from tailormix.experiments.tuning import study
-workers.PROGRAM, workers.PAUSE = {worker!r}, 0.05
-told, failed = workers.work_together(["x"], 2, pathlib.Path({folder!r}), lambda: None)
+study.PROGRAM, study.PAUSE = {worker!r}, 0.05
+told, failed = study.work_together(["x"], 2, pathlib.Path({folder!r}), lambda: None)
 print(told, failed)
 """
 

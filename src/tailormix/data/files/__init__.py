@@ -1,1 +1,1 @@
-"""Files of data sets: where they lie, how they are fetched, unpacked and checked. Free of torch."""
+"""Files of data sets: where they lie, how they are fetched, unpacked and checked."""

@@ -1,4 +1,4 @@
-"""What is searched: keys of the experiment, each with choices or a range. Free of torch and optuna."""
+"""What is searched: keys of the experiment, each with choices or a range."""
 
 from __future__ import annotations
 

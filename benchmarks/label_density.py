@@ -9,11 +9,9 @@ import torch
 from sklearn.neighbors import KernelDensity
 
 from benchmarks.record import Record, record
-from tailormix.batch import Batch, Pool
+from tailormix.batch import Batch, Draws, Pool
 from tailormix.benching.timing import Timing, race
-from tailormix.draws import Draws
 from tailormix.pairs import LabelDensity
-from tailormix.training.memory import keep_freed_memory
 
 BATCH, BANDWIDTH = 128, 1.0
 OURS, PUBLISHED = "LabelDensity, an epoch", "KernelDensity a point, then choice"
@@ -21,7 +19,6 @@ OURS, PUBLISHED = "LabelDensity, an epoch", "KernelDensity a point, then choice"
 
 def run(quick: bool) -> list[Record]:
     """Time all that an epoch asks of the pairing: preparation, and a partner for every training point."""
-    keep_freed_memory()  # as every training run does
     n = 500 if quick else 4000
     labels = 125 + 7 * torch.randn(n, generator=torch.Generator().manual_seed(0))
     timings = race({OURS: lambda: _streamed(labels)}, seconds=0.1 if quick else 2.0, calls=1)

@@ -10,7 +10,6 @@ from torch import nn
 from benchmarks.record import Record, record
 from tailormix import METHODS, Mixup, build_method
 from tailormix.benching.timing import Contender, race
-from tailormix.training.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from tailormix import Method
@@ -39,7 +38,6 @@ class Nothing(nn.Module):
 
 def run(quick: bool) -> list[Record]:
     """Time one step's loss of every method on a model that costs nothing."""
-    keep_freed_memory()
     generator = torch.Generator().manual_seed(0)
     x, y = torch.rand(SHAPE, generator=generator), torch.randint(CLASSES, SHAPE[:1], generator=generator)
     h, real = torch.randn(SHAPE[0], WIDTH, generator=generator), torch.rand(SHAPE[0], 1, generator=generator)

@@ -26,7 +26,6 @@ from tailormix.methods import build_method
 from tailormix.models import build
 from tailormix.training import Choice, Parts, Settings, make_fabric
 from tailormix.training.loop import set_up, train_epoch
-from tailormix.training.memory import keep_freed_memory
 from tailormix.training.progress import silent
 
 if TYPE_CHECKING:
@@ -150,7 +149,6 @@ def airfoil(epochs: int) -> tuple[float, float]:
 def run(quick: bool) -> list[dict[str, Any]]:
     """All measurements; ``quick`` takes a tenth of the images, and few epochs."""
     torch.set_num_threads(1)
-    keep_freed_memory()  # as a run does
     return [*methods(IMAGES // 10 if quick else IMAGES, 1 if quick else REPEATS), *programs(quick)]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from tailormix.draws import Draws
 from torch import Tensor, nn
 
 from tailormix import Plan
 from tailormix.batch import Batch
-from tailormix.draws import Draws
 
 if TYPE_CHECKING:
     from collections.abc import Callable

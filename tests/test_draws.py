@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 from scipy import stats
-
 from tailormix.draws import Draws
+
 from tailormix.warping import uniform_at
 
 CPU = torch.device("cpu")

@@ -15,9 +15,10 @@ from tailormix import objectives as o
 from tailormix import pairs as p
 
 if TYPE_CHECKING:
+    from tailormix.draws import Draws
+
     from tailormix.batch import Batch
     from tailormix.components import Coefficients
-    from tailormix.draws import Draws
 
 X, Y = torch.randn(12, 4, generator=seeded()), torch.arange(12) % 3
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from torch import Tensor
+
 
 def non_negative(name: str, value: float) -> float:
     """Return ``value`` if it is a finite number ≥ 0.
@@ -93,3 +95,13 @@ def names(name: str, value: Iterable[str]) -> tuple[str, ...]:
     if isinstance(value, str):
         raise TypeError(f"{name} must be a tuple of names, got the string {value!r}")
     return tuple(value)
+
+
+def readable(tensor: Tensor) -> bool:
+    """Whether looking at values is free: on the CPU and outside compilation.
+
+    Elsewhere a look would make the step wait for the device or break the graph, so values are trusted there.
+    """
+    from torch.compiler import is_compiling
+
+    return tensor.is_cpu and not is_compiling()

@@ -4,132 +4,20 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
 from tailormix import checks
-from tailormix.batch import SPACES, Plan, Space, check_range, take
-from tailormix.components import explained
-from tailormix.draws import GRAINS, random_levels
-from tailormix.kept import kept, readable
-from tailormix.kernel import (
-    distance_and_unit,
-    kernel_line,
-    kernel_steepness,
-    relative_distance,
-    trusted_kernel,
-)
-from tailormix.warping import WARPS, beta_at, beta_draw, exact_warp, steepness, uniform_at, warp
+from tailormix.batch import PER, Batch, Draws, Plan, Space, check_range, check_space
+from tailormix.kernel import pair_distance, similarity_kernel
+from tailormix.warping import WARPS, warp
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tailormix.batch import Batch
     from tailormix.components import Coefficients
-    from tailormix.draws import Draws
-    from tailormix.kernel import KernelLine
-
-__all__ = [
-    "Beta",
-    "Constant",
-    "InputsOnly",
-    "Remix",
-    "SeparatedBetas",
-    "SimilarityKernel",
-    "TargetsOnly",
-    "TwoBeta",
-    "Warped",
-]
-
-
-@dataclass(frozen=True)
-class Constant:
-    """λ_i = lam for every pair; 1 leaves the batch as it is."""
-
-    lam: float = 1.0
-    needs_embeddings: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        checks.fraction("lam", self.lam)
-
-    def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        return Plan(partner, torch.full((len(batch),), float(self.lam), device=draws.device))
-
-
-@dataclass(frozen=True)
-class Beta:
-    """λ ~ Beta(α, α), drawn once for the batch or once for each pair; α = 0 means λ = 1: no mixing.
-
-    Attributes:
-        alpha: the shape; 1 is uniform, small values mix hardly, large ones half and half.
-        per: ``"batch"`` or ``"sample"``.
-
-    """
-
-    alpha: float = 1.0
-    per: str = "batch"
-    needs_embeddings: ClassVar[bool] = False
-    vectorised: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        checks.non_negative("alpha", self.alpha)
-        checks.known("per", self.per, GRAINS)
-
-    def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        n = len(batch)
-        lam = sample(self.alpha, n if self.per == "sample" else 1, draws)
-        return Plan(partner, lam.expand(n))
-
-
-def sample(alpha: float, count: int, draws: Draws) -> Tensor:
-    """``count`` draws from Beta(α, α), by warping (Proposition 3.3)."""
-    if alpha == 0:
-        return torch.ones(count, device=draws.device)
-    level, logistic = random_levels(draws, count)
-    return beta_at(level, alpha, logistic)
-
-
-@dataclass(frozen=True)
-class Warped:
-    """λ = ω_τ(u) for inputs and ω_τ'(u) for targets, with one u ~ U(0, 1) (Eq. 3 and its disentangled form).
-
-    Attributes:
-        tau: warping parameter of the inputs.
-        tau_targets: that of the targets; ``None`` means the same. Close to 0 it gives Mixup-IO.
-        per: one draw for the ``"batch"`` or one for each ``"sample"``.
-        kind: family of the warp, see :func:`tailormix.warp`.
-
-    """
-
-    tau: float = 1.0
-    tau_targets: float | None = None
-    per: str = "batch"
-    kind: str = "inverse_beta"
-    needs_embeddings: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        checks.non_negative("tau", self.tau)
-        if self.tau_targets is not None:
-            checks.non_negative("tau_targets", self.tau_targets)
-        checks.known("per", self.per, GRAINS)
-        checks.known("kind", self.kind, WARPS)
-
-    def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        n = len(batch)
-        level, logistic = random_levels(draws, n if self.per == "sample" else 1)
-        lam = self._warped(level, logistic, self.tau).expand(n)
-        tau = level.new_full((n,), self.tau)
-        if self.tau_targets is None:
-            return Plan(partner, lam, tau=tau)
-        return Plan(partner, lam, self._warped(level, logistic, self.tau_targets).expand(n), tau=tau)
-
-    def _warped(self, level: Tensor, logistic: bool, tau: float) -> Tensor:
-        if self.kind == "inverse_beta":
-            return beta_at(level, tau, logistic)
-        return warp(uniform_at(level, logistic), tau, self.kind)
-
 
 SAMPLING = ("warp", "exact", "direct")
 
@@ -167,86 +55,119 @@ class SimilarityKernel:
             checks.non_negative("tau_max_targets", self.tau_max_targets)
         if self.tau_std_targets is not None:
             checks.positive("tau_std_targets", self.tau_std_targets)
-        if self.space is not None and not callable(self.space):
-            checks.known("space", self.space, SPACES)
+        check_space(self.space)
         checks.known("kind", self.kind, WARPS)
         checks.known("sampling", self.sampling, SAMPLING)
-        if self.sampling == "direct" and (self.disentangled or self.kind != "inverse_beta"):
+        disentangled = self.tau_max_targets is not None or self.tau_std_targets is not None
+        if self.sampling == "direct" and (disentangled or self.kind != "inverse_beta"):
             raise ValueError(
-                "sampling='direct' draws from one Beta a pair: it takes no other kind or target values"
+                "sampling='direct' draws from one Beta per pair: it takes no other kind or target values"
             )
-        _ = self._lines  # worked out here, since the compiler could not do it
 
     @property
     def needs_embeddings(self) -> bool | None:
         """Whether embeddings are used; ``None`` where that depends on the task."""
         return None if self.space is None else self.space == "embedding"
 
-    @property
-    def vectorised(self) -> bool:
-        """Whether ``torch.func.vmap`` may draw for many batches at once."""
-        return bool(self._lines) and not callable(self.space)
-
-    @property
-    def disentangled(self) -> bool:
-        """Whether inputs and targets are warped apart."""
-        return self.tau_max_targets is not None or self.tau_std_targets is not None
-
-    @property
-    def _kernels(self) -> list[tuple[float, float]]:
-        """(τ_max, τ_std) of the inputs, and of the targets where they differ."""
-        if not self.disentangled:
-            return [(self.tau_max, self.tau_std)]
+    def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
+        u = draws.uniform(partner.shape[0])
+        points, others, index = batch.pair_features(partner, self.space)  # h(x), y or x
+        distance = pair_distance(points, index, partners=others, squared=self.squared, group=batch.group)
+        tau = similarity_kernel(distance, self.tau_max, self.tau_std)
+        if self.sampling == "direct":
+            return Plan(partner, draws.beta(tau), tau=tau, distance=distance)
+        exact = self.sampling == "exact"
+        lam = warp(u, tau, self.kind, exact)
+        if self.tau_max_targets is None and self.tau_std_targets is None:
+            return Plan(partner, lam, tau=tau, distance=distance)
         tau_max = self.tau_max if self.tau_max_targets is None else self.tau_max_targets
         tau_std = self.tau_std if self.tau_std_targets is None else self.tau_std_targets
-        return [(self.tau_max, self.tau_std), (tau_max, tau_std)]
+        lam_targets = warp(u, similarity_kernel(distance, tau_max, tau_std), self.kind, exact)
+        return Plan(partner, lam, lam_targets, tau, distance)
 
-    @functools.cached_property
-    def _lines(self) -> tuple[KernelLine, ...]:
-        """How steepness depends on distance, for each of them; nothing where the table does not serve."""
-        tabled = self.sampling == "warp" and self.kind == "inverse_beta"
-        return tuple(kernel_line(*kernel) for kernel in self._kernels) if tabled else ()
 
-    def __reduce__(self) -> tuple[object, ...]:
-        # Made anew: what is kept between calls is shared with other methods, and not to be sent around.
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+@dataclass(frozen=True)
+class Constant:
+    """λ_i = lam for every pair; 1 leaves the batch as it is."""
 
-    def __call__(self, batch: Batch, partner: Tensor, draws: Draws, explained: bool = False) -> Plan:
-        points, others, chosen = batch.pair_features(partner, self.space)
-        distance, unit = distance_and_unit(points, others, chosen, self.squared, batch.group)
-        lines, targets = self._lines, None
-        if not lines:
-            lam, targets = self._untabled(distance / unit, draws)
-        else:
-            level, logistic = random_levels(draws, partner.shape[0])
-            lam = beta_draw(level, kernel_steepness(distance, unit, lines[0]), logistic)
-            if len(lines) > 1:
-                targets = beta_draw(level, kernel_steepness(distance, unit, lines[1]), logistic)
-        if not explained:
-            return Plan(partner, lam, targets)
-        relative = distance / unit
-        return Plan(partner, lam, targets, trusted_kernel(relative, self.tau_max, self.tau_std), relative)
+    lam: float = 1.0
+    needs_embeddings: ClassVar[bool] = False
 
-    def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        """The plan with the distances and the τ behind it."""
-        return self(batch, partner, draws, explained=True)
+    def __post_init__(self) -> None:
+        checks.fraction("lam", self.lam)
 
-    def _untabled(self, relative: Tensor, draws: Draws) -> tuple[Tensor, Tensor | None]:
-        """Coefficients of inputs, and of targets where they differ, without the table of the default warp."""
-        taus = [trusted_kernel(relative, *kernel) for kernel in self._kernels]
-        if self.sampling == "direct":
-            return draws.beta(taus[0]), None
-        u = uniform_at(*random_levels(draws, relative.shape[0]))
-        warped = [
-            exact_warp(u, tau, self.kind) if self.sampling == "exact" else WARPS[self.kind](u, tau)
-            for tau in taus
-        ]
-        return warped[0], warped[1] if self.disentangled else None
+    def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
+        return Plan(partner, torch.full((len(batch),), float(self.lam), device=draws.device))
+
+
+@dataclass(frozen=True)
+class Beta:
+    """λ ~ Beta(α, α), drawn once for the batch or once for each pair; α = 0 means λ = 1: no mixing.
+
+    Attributes:
+        alpha: the shape; 1 is uniform, small values mix hardly, large ones half and half.
+        per: ``"batch"`` or ``"sample"``.
+
+    """
+
+    alpha: float = 1.0
+    per: str = "batch"
+    needs_embeddings: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checks.non_negative("alpha", self.alpha)
+        checks.known("per", self.per, PER)
+
+    def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
+        n = len(batch)
+        return Plan(partner, draw_beta(self.alpha, n if self.per == "sample" else 1, draws).expand(n))
+
+
+def draw_beta(alpha: float, count: int, draws: Draws) -> Tensor:
+    """``count`` draws from Beta(α, α), by warping uniform ones (Proposition 3.3); 1 where α = 0."""
+    if alpha == 0:
+        return torch.ones(count, device=draws.device)
+    return warp(draws.uniform(count), alpha)
+
+
+@dataclass(frozen=True)
+class Warped:
+    """λ = ω_τ(u) for inputs and ω_τ'(u) for targets, with one u ~ U(0, 1) (Eq. 3 and its disentangled form).
+
+    Attributes:
+        tau: warping parameter of the inputs.
+        tau_targets: that of the targets; ``None`` means the same. Close to 0 it gives Mixup-IO.
+        per: one draw for the ``"batch"`` or one for each ``"sample"``.
+        kind: family of the warp, see :func:`tailormix.warp`.
+
+    """
+
+    tau: float = 1.0
+    tau_targets: float | None = None
+    per: str = "batch"
+    kind: str = "inverse_beta"
+    needs_embeddings: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checks.non_negative("tau", self.tau)
+        if self.tau_targets is not None:
+            checks.non_negative("tau_targets", self.tau_targets)
+        checks.known("per", self.per, PER)
+        checks.known("kind", self.kind, WARPS)
+
+    def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
+        n = len(batch)
+        u = draws.uniform(n if self.per == "sample" else 1)
+        lam = warp(u, self.tau, self.kind).expand(n)
+        tau = u.new_full((n,), self.tau)
+        if self.tau_targets is None:
+            return Plan(partner, lam, tau=tau)
+        return Plan(partner, lam, warp(u, self.tau_targets, self.kind).expand(n), tau)
 
 
 @dataclass(frozen=True)
 class TwoBeta:
-    """λ_i ~ Beta(α_near) where d̄_i < 1, else Beta(α_far), for each pair.
+    """λ_i ~ Beta(α_near) where d̄_i < 1, else Beta(α_far), for each pair (the paper's simpler baseline).
 
     Attributes:
         alpha_near: shape for pairs that are closer than the average.
@@ -262,8 +183,7 @@ class TwoBeta:
     def __post_init__(self) -> None:
         checks.positive("alpha_near", self.alpha_near)
         checks.positive("alpha_far", self.alpha_far)
-        if self.space is not None and not callable(self.space):
-            checks.known("space", self.space, SPACES)
+        check_space(self.space)
 
     @property
     def needs_embeddings(self) -> bool | None:
@@ -271,19 +191,15 @@ class TwoBeta:
         return None if self.space is None else self.space == "embedding"
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        distance = relative_distance(*batch.pair_features(partner, self.space), group=batch.group)
-        near = distance < 1
-        tau = torch.where(near, distance.new_full((), self.alpha_near), self.alpha_far)
-        steep = torch.where(
-            near, distance.new_full((), steepness(self.alpha_near)), steepness(self.alpha_far)
-        )
-        level, logistic = random_levels(draws, len(batch))
-        return Plan(partner, beta_draw(level, steep, logistic), tau=tau, distance=distance)
+        points, others, index = batch.pair_features(partner, self.space)
+        distance = pair_distance(points, index, partners=others, group=batch.group)
+        tau = torch.where(distance < 1, self.alpha_near, self.alpha_far).to(distance.dtype)
+        return Plan(partner, warp(draws.uniform(len(batch)), tau), tau=tau, distance=distance)
 
 
 @dataclass(frozen=True)
 class InputsOnly:
-    """Inputs mixed with λ, targets with ω₀(λ) = 1[λ > ½]: those of the sample that dominates."""
+    """Inputs mixed with λ, targets with ω₀(λ) = 1[λ > ½]: those of the sample that dominates (Mixup-IO)."""
 
     coefficients: Coefficients
 
@@ -293,19 +209,13 @@ class InputsOnly:
         return self.coefficients.needs_embeddings
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        return self._one_sided(self.coefficients(batch, partner, draws))
-
-    def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        """As the coefficients inside."""
-        return self._one_sided(explained(self.coefficients, batch, partner, draws))
-
-    def _one_sided(self, plan: Plan) -> Plan:
+        plan = self.coefficients(batch, partner, draws)
         return replace(plan, lam_targets=warp(plan.for_targets.lam, 0.0))
 
 
 @dataclass(frozen=True)
 class TargetsOnly:
-    """Targets mixed with λ, inputs with ω₀(λ) = 1[λ > ½]: the sample that dominates."""
+    """Targets mixed with λ, inputs with ω₀(λ) = 1[λ > ½]: the sample that dominates (Mixup-TO)."""
 
     coefficients: Coefficients
 
@@ -315,13 +225,7 @@ class TargetsOnly:
         return self.coefficients.needs_embeddings
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        return self._one_sided(self.coefficients(batch, partner, draws))
-
-    def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        """As the coefficients inside."""
-        return self._one_sided(explained(self.coefficients, batch, partner, draws))
-
-    def _one_sided(self, plan: Plan) -> Plan:
+        plan = self.coefficients(batch, partner, draws)
         return replace(plan, lam=warp(plan.lam, 0.0), lam_targets=plan.for_targets.lam)
 
 
@@ -329,7 +233,7 @@ class TargetsOnly:
 class Remix:
     """λ^y_i = 0 if N_i/N_j ≥ κ and λ < t; 1 if N_i/N_j ≤ 1/κ and 1-λ < t; else λ.  N: samples of the class.
 
-    On balanced classes it is Mixup.
+    Inputs are mixed as in Mixup; targets favour the rarer class. On balanced classes it is Mixup.
 
     Attributes:
         alpha, per: the law of λ, see :class:`Beta`.
@@ -355,7 +259,7 @@ class Remix:
             raise ValueError(f"counts must be >= 0, got {self.counts}")
 
     def fit(self, y: Tensor) -> Remix:
-        """The same word with the classes of the training set counted, unless counts were given."""
+        """The same component with the classes of the training set counted, unless counts were given."""
         if self.counts is not None:
             return self
         if y.is_floating_point() and (y.dim() != 2 or y.shape[1] < 2 or bool((y < 0).any())):
@@ -364,45 +268,35 @@ class Remix:
         return replace(self, counts=tuple(counts.tolist()))
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        if self.counts is None:
-            raise ValueError(
-                "Remix needs the number of samples of each class: pass counts=, or call fit(x, y)"
-            )
         plan = Beta(self.alpha, self.per)(batch, partner, draws)
         frequency = self._frequency(batch)
-        ratio = frequency / take(frequency, partner)
+        ratio = frequency / frequency[partner]
         lam = torch.where((ratio >= self.kappa) & (plan.lam < self.threshold), 0.0, plan.lam)
         lam = torch.where((ratio <= 1 / self.kappa) & (1 - plan.lam < self.threshold), 1.0, lam)
         return replace(plan, lam_targets=lam)
 
     def _frequency(self, batch: Batch) -> Tensor:
         """N_i, the number of training samples of each sample's class, (n,)."""
-        if not batch.classification or self.counts is None:
-            raise ValueError("Remix is defined for classification, got real targets")
-        counts = _counts_on(self.counts, batch.y.device)
-        if batch.y.is_floating_point():
-            return batch.y @ counts.to(batch.y.dtype)
-        if readable(batch.y) and int(batch.y.max()) >= len(self.counts):
-            if batch.num_classes is not None:
-                check_range(batch.y, batch.num_classes)
+        if self.counts is None:
             raise ValueError(
-                f"counts must hold every class, got {len(self.counts)} for class {int(batch.y.max())}"
+                "Remix needs the number of samples of each class: pass counts=, or call fit(x, y)"
             )
-        return counts[batch.y.long()]
-
-
-@kept
-def _counts_on(counts: tuple[float, ...], device: torch.device) -> Tensor:
-    return torch.tensor(counts, dtype=torch.float32, device=device)
-
-
-RAREST = 1e-3  # share of feasible draws below which a setting is rejected
-FAILURE = 1e-12  # accepted probability that no candidate is feasible
+        if not batch.classification:
+            raise ValueError("Remix is defined for classification, got real targets")
+        y = batch.y
+        counts = torch.tensor(self.counts, dtype=torch.float32, device=y.device)
+        if y.is_floating_point():
+            return y @ counts.to(y.dtype)
+        if checks.readable(y) and int(y.max()) >= len(self.counts):
+            if batch.num_classes is not None:
+                check_range(y, batch.num_classes)
+            raise ValueError(f"counts must hold every class, got {len(self.counts)} for class {int(y.max())}")
+        return counts[y.long()]
 
 
 @dataclass(frozen=True)
 class SeparatedBetas:
-    """λ₁ = max(b, 1-b), λ₂ = min(b', 1-b') with b, b' ~ Beta(α, α), given that λ₁ - λ₂ ≥ margin.
+    """λ₁ = max(b, 1-b), λ₂ = min(b', 1-b') with b, b' ~ Beta(α, α), given that λ₁ - λ₂ ≥ margin (MIT).
 
     Instead of drawing again until the margin holds, which waits for the device at every try, enough
     candidates are drawn at once that one of them holds it but for a probability of 1e-12.
@@ -421,7 +315,7 @@ class SeparatedBetas:
         checks.positive("alpha", self.alpha)
         if not 0 < checks.fraction("margin", self.margin) < 1:
             raise ValueError(f"margin must lie strictly between 0 and 1, got {self.margin}")
-        if (share := feasible_share(self.alpha, self.margin)) < RAREST:
+        if (share := feasible_share(self.alpha, self.margin)) < 1e-3:
             raise ValueError(
                 f"margin={self.margin} with alpha={self.alpha} leaves {share:.2g} of all draws: lower one"
             )
@@ -432,8 +326,8 @@ class SeparatedBetas:
     def pairs(self, draws: Draws, count: int) -> Tensor:
         """λ₁ and λ₂ of ``count`` draws, (2, count)."""
         share = feasible_share(self.alpha, self.margin)
-        candidates = 1 if share >= 1 else math.ceil(math.log(FAILURE) / math.log1p(-share))
-        b = sample(self.alpha, 2 * count * candidates, draws).view(2, count, candidates)
+        candidates = 1 if share >= 1 else math.ceil(math.log(1e-12) / math.log1p(-share))
+        b = draw_beta(self.alpha, 2 * count * candidates, draws).view(2, count, candidates)
         near = torch.minimum(b, 1 - b)  # 1 - λ₁ and λ₂: two independent draws of one law on [0, ½]
         feasible = near.sum(0) <= 1 - self.margin
         first = feasible.to(torch.uint8).argmax(1, keepdim=True)

@@ -1,4 +1,4 @@
-"""The four kinds of words that make a method: what each must answer, and nothing about how."""
+"""The four kinds of components that make a method: what each must answer, and nothing about how."""
 
 from __future__ import annotations
 
@@ -9,26 +9,21 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from tailormix.batch import Batch, Mixed, Plan
-    from tailormix.draws import Draws
+    from tailormix.batch import Batch, Draws, Mixed, Plan
 
     Criterion = Callable[..., Tensor]
 
 
 class Pairs(Protocol):
-    """(i) Who is mixed with whom?
-
-    A word of this kind or of the next that is built of operations which ``torch.func.vmap`` knows may say so
-    by an attribute ``vectorised = True``: then plans of many batches can be drawn at once.
-    """
+    """(i) Who is mixed with whom?"""
 
     @property
     def needs_embeddings(self) -> bool | None:
         """Whether it looks at embeddings; ``None`` if that depends on the task."""
 
     @property
-    def pooled(self) -> bool:
-        """Whether partners come from the training set instead of the batch."""
+    def source(self) -> str:
+        """Where partners come from: the ``"batch"`` or the ``"pool"``, which is the training set."""
 
     def __call__(self, batch: Batch, draws: Draws) -> Tensor:
         """The partner of each sample, (n,)."""
@@ -46,19 +41,6 @@ class Coefficients(Protocol):
 
 
 @runtime_checkable
-class Explained(Protocol):
-    """(ii) for words that work out only on demand what stands behind their coefficients."""
-
-    def explain(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        """The partners with their coefficients, and the ``tau`` and ``distance`` behind them."""
-
-
-def explained(word: Coefficients, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-    """The plan with all that is known about it: what only a reader wants is worked out for readers only."""
-    return word.explain(batch, partner, draws) if isinstance(word, Explained) else word(batch, partner, draws)
-
-
-@runtime_checkable
 class SeparatedCoefficients(Protocol):
     """(ii) for methods that mix every pair twice."""
 
@@ -67,11 +49,7 @@ class SeparatedCoefficients(Protocol):
 
 
 class Interpolation(Protocol):
-    """(iii) How, and where, are two things blended?
-
-    A word that draws nothing and blends every row by itself may say so by an attribute ``rowwise = True``:
-    then many batches can be blended as one.
-    """
+    """(iii) How, and where, are two things blended?"""
 
     @property
     def batch_form(self) -> bool:
@@ -82,7 +60,7 @@ class Interpolation(Protocol):
 
 
 class Mix(Protocol):
-    """What an objective mixes with: the first three answers of the method, ready to be asked."""
+    """What an objective mixes with: the first three components of the method, ready to be called."""
 
     def needs_embeddings(self, batch: Batch) -> bool:
         """Whether embeddings of this batch will be asked for."""
@@ -96,14 +74,11 @@ class Mix(Protocol):
 
     @property
     def coefficients(self) -> Coefficients:
-        """The method's second word, for objectives that ask it for more."""
+        """The method's second component, for objectives that ask it for more."""
 
     @property
     def draws(self) -> Draws:
         """Where further random numbers come from."""
-
-    def linear_plan(self, batch: Batch) -> Plan | None:
-        """A fresh plan, if all that is to be done by it is to ``blend`` the inputs; else nothing."""
 
     def __call__(self, batch: Batch) -> Mixed:
         """A fresh mixed batch each time."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
-from torch.nn.modules.batchnorm import _NormBase
-from torch.nn.modules.instancenorm import _InstanceNorm
 
 from tailormix import checks
 
@@ -18,8 +15,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-
-CHANNELS_LAST = (nn.Linear, nn.LayerNorm, nn.MultiheadAttention, nn.TransformerEncoderLayer)
+FEATURES_LAST = (nn.Linear, nn.LayerNorm, nn.MultiheadAttention, nn.TransformerEncoderLayer)
 
 
 def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
@@ -27,8 +23,8 @@ def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
 
     One forward pass without gradient. Dropout is off. BatchNorm layers in training mode use the statistics of
     the batch, as in the step itself, but their running statistics and counters come out as they went in.
-    Where a model declares that it takes ``any_memory_format``, images pass with their channels innermost on a
-    CPU, which is faster so.
+    Where a model declares that it takes ``any_memory_format``, images pass in channels-last on a CPU, which
+    takes two fifths less time.
 
     Args:
         model: any module; compiled and wrapped (DDP) ones are unwrapped for this pass.
@@ -46,8 +42,8 @@ def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
     """
     inner = unwrap(model)
     if x.is_cpu and x.dim() == 4 and getattr(inner, "any_memory_format", False):
-        x = x.contiguous(memory_format=torch.channels_last)  # in which a CPU takes two fifths less time
-    with torch.no_grad(), _measuring(inner), catch_input(inner, layer, rows=x.shape[0]) as caught:
+        x = x.contiguous(memory_format=torch.channels_last)
+    with torch.no_grad(), _without_side_effects(inner), catch_input(inner, layer, rows=x.shape[0]) as caught:
         inner(x)
     return caught()
 
@@ -65,8 +61,9 @@ def unwrap(model: nn.Module) -> nn.Module:
 
 def find_layer(model: nn.Module, name: str | None) -> tuple[str, nn.Module]:
     """The named layer, or the one whose input is the embedding."""
-    layers = dict(unwrap(model).named_modules())
-    name = name or getattr(unwrap(model), "embedding_layer", None)
+    inner = unwrap(model)
+    layers = dict(inner.named_modules())
+    name = name or getattr(inner, "embedding_layer", None)
     if name is None:
         linear = [key for key, module in layers.items() if isinstance(module, nn.Linear)]
         if not linear:
@@ -75,26 +72,28 @@ def find_layer(model: nn.Module, name: str | None) -> tuple[str, nn.Module]:
                 "embedding_layer= with the name of a layer whose input they are, or use space='input'"
             )
         return linear[-1], layers[linear[-1]]  # the name is empty where the model itself is that layer
-    return checks.known("layer", name, [key for key in layers if key]), layers[name]
+    if name not in layers:
+        checks.known("layer", name, [key for key in layers if key])
+    return name, layers[name]
 
 
 @contextlib.contextmanager
 def catch_input(model: nn.Module, layer: str | None, rows: int) -> Iterator[Callable[[], Tensor]]:
-    """While open, keep what flows into a layer; afterwards the function it gives returns that, as (n, d)."""
+    """While open, record what flows into a layer; the function it gives returns that afterwards, (n, d)."""
     name, module = find_layer(model, layer)
     caught: list[Tensor] = []
 
-    def keep(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def record(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         value = arguments[0] if arguments else next(iter(named.values()))
-        caught.append(_pooled(value.detach(), channels_last=isinstance(module, CHANNELS_LAST)))
+        caught.append(_pooled(value.detach(), features_last=isinstance(module, FEATURES_LAST)))
 
     def result() -> Tensor:
         _check_fired(name, len(caught), tuple(caught[0].shape) if caught else (), rows)
         return caught[0]
 
-    handle = module.register_forward_pre_hook(keep, with_kwargs=True)
+    handle = module.register_forward_pre_hook(record, with_kwargs=True)
     try:
-        with hooks_honoured():
+        with run_eagerly():
             yield result
     finally:
         handle.remove()
@@ -104,7 +103,7 @@ def catch_input(model: nn.Module, layer: str | None, rows: int) -> Iterator[Call
 def rewrite_output(
     model: nn.Module, layer: str, change: Callable[[Tensor], Tensor], rows: int | None = None
 ) -> Iterator[None]:
-    """While open, the output of one layer is replaced by ``change(output)``; it must run once a pass."""
+    """While open, the output of one layer is replaced by ``change(output)``; it must run once per pass."""
     name, module = find_layer(model, layer)
     fired: list[tuple[int, ...]] = []
 
@@ -117,57 +116,49 @@ def rewrite_output(
 
     handle = module.register_forward_hook(replace_output)
     try:
-        with hooks_honoured():
+        with run_eagerly():
             yield
     finally:
         handle.remove()
     _check_fired(name, len(fired), fired[0] if fired else (), rows)
 
 
-@contextlib.contextmanager
-def hooks_honoured() -> Iterator[None]:
-    """Run compiled modules eagerly: they silently ignore hooks that are added after compilation.
-
-    Where the compiler was never imported there are none, and importing it would take longer than a small run.
-    """
-    if torch.compiler.is_compiling() or "torch._dynamo" not in sys.modules:
-        yield
-        return
-    with torch.compiler.set_stance("force_eager"):
-        yield
+def run_eagerly() -> contextlib.AbstractContextManager[Any]:
+    """While open, compiled modules run eagerly: they ignore hooks that are added after compilation."""
+    if torch.compiler.is_compiling():
+        return contextlib.nullcontext()
+    stance: contextlib.AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return stance
 
 
 @contextlib.contextmanager
-def _measuring(model: nn.Module) -> Iterator[None]:
-    """Everything in eval mode, but norm layers that were training, which see the batch and forget it."""
-    modules = list(model.modules())
+def _without_side_effects(model: nn.Module) -> Iterator[None]:
+    """Everything in eval mode, but for norm layers in training mode, which see the batch and forget it."""
+    modules: list[Any] = list(model.modules())
     modes = [module.training for module in modules]
-    tracking = [module for module in modules if isinstance(module, _NormBase) and module.track_running_stats]
-    tracking = [module for module in tracking if module.training]
-    # InstanceNorm writes to its running statistics even when told not to track them: hide them.
-    kept = {module: dict(module._buffers) for module in tracking if isinstance(module, _InstanceNorm)}
+    tracking = [m for m in modules if m.training and getattr(m, "track_running_stats", False)]
+    statistics = [(m.running_mean, m.running_var) for m in tracking]
     try:
         for module in modules:
             module.training = False
         for module in tracking:
             module.training, module.track_running_stats = True, False
-        for module in kept:
+            # InstanceNorm writes to its running statistics even when told not to track them: hide them.
             module.running_mean = module.running_var = None
         yield
     finally:
-        for module, buffers in kept.items():
-            module._buffers.update(buffers)
         for module, mode in zip(modules, modes, strict=True):
             module.training = mode
-        for module in tracking:
+        for module, (mean, variance) in zip(tracking, statistics, strict=True):
             module.track_running_stats = True
+            module.running_mean, module.running_var = mean, variance
 
 
-def _pooled(value: Tensor, *, channels_last: bool) -> Tensor:
+def _pooled(value: Tensor, *, features_last: bool) -> Tensor:
     """(n, ...) → (n, d): averages over positions, which lie before the features of linear layers."""
     if value.dim() <= 2:
         return value.reshape(value.shape[0], -1)
-    return value.flatten(1, -2).mean(1) if channels_last else value.flatten(2).mean(2)
+    return value.flatten(1, -2).mean(1) if features_last else value.flatten(2).mean(2)
 
 
 def _check_fired(name: str, times: int, shape: tuple[int, ...], rows: int | None) -> None:
@@ -177,5 +168,5 @@ def _check_fired(name: str, times: int, shape: tuple[int, ...], rows: int | None
         )
     if rows is not None and shape[:1] != (rows,):
         raise ValueError(
-            f"layer {name!r} must see {rows} rows, one a sample, but saw shape {shape}: name another"
+            f"layer {name!r} must see {rows} rows, one per sample, but saw shape {shape}: name another"
         )

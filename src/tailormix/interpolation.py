@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
 from tailormix import checks
-from tailormix.bags import blend
-from tailormix.batch import Batch, Mixed, Plan, mix
-from tailormix.draws import GRAINS
+from tailormix.batch import PER, Batch, Draws, Mixed, Plan
 from tailormix.embeddings import unwrap
-from tailormix.kept import PRECISE, kept_outside, scalar
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from tailormix.draws import Draws
-
-__all__ = ["CutBox", "HiddenLayer", "Identity", "Linear"]
+GRID = 2**24  # positions that a hidden layer is chosen by
 
 
 @dataclass(frozen=True)
@@ -37,22 +32,15 @@ class Linear:
     """x̃_i = λ_i x_i + (1 - λ_i) x_σ(i)."""
 
     batch_form: ClassVar[bool] = True
-    rowwise: ClassVar[bool] = True
 
     def __call__(self, batch: Batch, plan: Plan, draws: Draws) -> Mixed:
-        if batch.pool is None:
-            found = blend(batch.x, plan.partner, plan.lam)
-            if found is not None:
-                return Mixed(found[0], plan, batch, bags=(plan, found[1]))
-        return Mixed(mix(batch.x, batch.partner_inputs(plan.partner), plan.lam), plan, batch)
-
-
-KEPT = 2**10  # rows, or columns, up to which a table of all boxes is kept
+        others = None if batch.pool is None else batch.pool.inputs(plan.partner)
+        return Mixed(plan.blend(batch.x, others), plan, batch)
 
 
 @dataclass(frozen=True)
 class CutBox:
-    """x̃ = x outside a box and x_σ(i) inside; λ becomes the share of pixels outside.
+    """x̃ = x outside a box and x_σ(i) inside; λ becomes the share of pixels outside (CutMix).
 
     The box has sides ⌊W√(1-λ)⌋ and ⌊H√(1-λ)⌋ (less one pixel where odd) around a uniform pixel, and is
     clipped at the border of the image.
@@ -68,7 +56,7 @@ class CutBox:
     batch_form: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        checks.known("per", self.per, GRAINS)
+        checks.known("per", self.per, PER)
         checks.fraction("probability", self.probability)
 
     def __call__(self, batch: Batch, plan: Plan, draws: Draws) -> Mixed:
@@ -78,63 +66,36 @@ class CutBox:
             )
         if plan.lam_targets is not None:
             raise ValueError("CutMix weighs labels by area: it takes no other coefficients for targets")
-        height, width = batch.x.shape[-2:]
-        lam = plan.lam if self.per == "sample" else plan.lam[:1]
-        if lam.requires_grad or lam.dtype not in PRECISE:
-            lam = lam.detach().float()
+        lam = plan.lam.detach() if self.per == "sample" else plan.lam[:1].detach()
         if self.probability < 1:
-            lam = torch.where(draws.uniform(lam.shape[0]) < self.probability, lam, 1.0)
-        limit = lam.view(-1, 1)
-        rows, columns = _beside(height, limit, draws), _beside(width, limit, draws)
-        outside = torch.maximum(rows.view(-1, 1, height, 1), columns.view(-1, 1, 1, width))
-        share = outside.sum((1, 2, 3)).div_(scalar(float(height * width), outside))
-        if self.per == "batch":
-            share = share.expand(batch.x.shape[0])
-        if batch.x.dim() != 4:
-            outside = outside.view(-1, *(1,) * (batch.x.dim() - 3), height, width)
-        if outside.dtype != batch.x.dtype:
-            outside = outside.to(batch.x.dtype)
-        # lerp_ with weights 0 and 1 copies exactly, and several times faster than where.
-        x = batch.partner_inputs(plan.partner).lerp_(batch.x, outside)
-        return Mixed(x, Plan(plan.partner, share, None, plan.tau, plan.distance), batch)
+            lam = torch.where(draws.uniform(len(lam)) < self.probability, lam, 1.0)
+        height, width = batch.x.shape[-2:]
+        rows, columns = _inside(height, lam, draws), _inside(width, lam, draws)
+        box = rows[:, :, None] & columns[:, None, :]  # (n or 1, H, W)
+        share = (1 - box.float().mean((1, 2))).expand(len(batch))
+        box = box.reshape(len(box), *(1,) * (batch.x.dim() - 3), height, width)
+        others = batch.x[plan.partner] if batch.pool is None else batch.pool.inputs(plan.partner)
+        x = torch.where(box, others, batch.x)
+        return Mixed(x, replace(plan, lam=share), batch)
 
 
-def _beside(length: int, lam: Tensor, draws: Draws) -> Tensor:
-    """1.0 for rows, or columns, beside each box and 0.0 for those that cross it, (m, length); λ is (m, 1).
+def _inside(length: int, lam: Tensor, draws: Draws) -> Tensor:
+    """Which of ``length`` pixels lie inside each box along one axis, (m, length); λ is (m,).
 
-    The box needs no clipping: where it leaves the image there are no pixels.
+    The box reaches ⌊⌊L√(1-λ)⌋/2⌋ pixels to both sides of a uniform centre. It needs no clipping: where it
+    leaves the image there are no pixels.
     """
-    centre = draws.below(length, lam.shape[0])
-    if length > KEPT:
-        return _least(centre, length).lt_(lam)
-    return _table(length, lam.device).index_select(0, centre).lt_(lam)
-
-
-@kept_outside
-def _table(length: int, device: torch.device) -> Tensor:
-    """Those of every centre, (length, length)."""
-    return _least(torch.arange(length, device=device), length)
-
-
-def _least(centre: Tensor, length: int) -> Tensor:
-    """The λ above which a box around each centre leaves out each pixel, (m, length).
-
-    The box reaches ⌊⌊L√(1-λ)⌋/2⌋ pixels to both sides. With k pixels between, it ends before the next one if
-    k + 1 > L√(1-λ)/2.
-    """
-    middles = torch.arange(length, dtype=torch.float32, device=centre.device) + 0.5
-    between = (middles - centre[:, None]).abs() - 0.5
-    return (length**2 - (2 * between + 2).square()) / length**2  # rounded once
-
-
-GRID = 2**24  # positions that the layer is chosen by
+    reach = (length * (1 - lam.float()).sqrt()).floor().div(2).floor()[:, None]
+    centre = draws.below(length, len(lam))[:, None]
+    pixel = torch.arange(length, device=lam.device)
+    return (pixel >= centre - reach) & (pixel < centre + reach)
 
 
 @dataclass(frozen=True)
 class HiddenLayer:
     """h̃ = λ h(x) + (1 - λ) h(x)_σ, where h is the model up to a layer drawn uniformly from a list.
 
-    One forward pass of n samples: the hidden batch is mixed with its own permutation.
+    One forward pass of n samples: the hidden batch is mixed with its own permutation (Manifold Mixup).
 
     Attributes:
         layers: names of layers, as in ``model.named_modules()``, whose outputs may be mixed. By default those

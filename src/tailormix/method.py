@@ -1,20 +1,17 @@
-"""A method: a sentence of four words, and the three ways to use it."""
+"""A method: four components, and the three ways to use them."""
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from tailormix import checks
-from tailormix.batch import Batch, Mixed, Pool, check_batch, check_range
-from tailormix.components import explained
-from tailormix.draws import Draws
+from tailormix.batch import Batch, Draws, Mixed, Pool, check_range
 from tailormix.embeddings import embed
-from tailormix.interpolation import Linear
-from tailormix.objectives.reduction import check_history, default_criterion
+from tailormix.objectives.mixed import check_history, default_criterion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +29,7 @@ class Method:
     """Who is mixed with whom, how strongly, how and where, and what is learned from it.
 
     Attributes:
-        pairs, coefficients, interpolation, objective: the four words.
+        pairs, coefficients, interpolation, objective: the four components.
         num_classes: C; needed by the batch form with class indices, and to tell soft rows from real targets.
         embedding_layer: the layer whose input is the embedding, if not the one that the model declares.
         pool: the training set, once :meth:`fit` has seen it.
@@ -52,28 +49,20 @@ class Method:
     num_classes: int | None = None
     embedding_layer: str | None = None
     pool: Pool | None = None
+    batch_form: bool = field(init=False)  # whether ``method(x, y)`` is defined, without the model
 
     def __post_init__(self) -> None:
+        batch_form = self.interpolation.batch_form and self.objective.batch_form
+        object.__setattr__(self, "batch_form", batch_form)
         if self.num_classes is not None:
             checks.integer("num_classes", self.num_classes, at_least=2)
-        if self.pooled and not self.interpolation.batch_form:
+        if self.pairs.source == "pool" and not self.interpolation.batch_form:
             raise ValueError("partners from the pool cannot be mixed at a hidden layer: use partners='batch'")
-        if self.pooled and self.coefficients.needs_embeddings:
+        if self.pairs.source == "pool" and self.coefficients.needs_embeddings:
             raise ValueError("partners from the pool have no embeddings: use space='label' or space='input'")
-        _ = self.batch_form  # worked out here, since the compiler could not do it
-
-    @functools.cached_property
-    def batch_form(self) -> bool:
-        """Whether ``method(x, y)`` is defined, without the model."""
-        return self.interpolation.batch_form and self.objective.batch_form
-
-    @functools.cached_property
-    def pooled(self) -> bool:
-        """Whether partners come from the training set instead of the batch."""
-        return self.pairs.pooled
 
     def fit(self, x: Tensor | Callable[[Tensor], Tensor], y: Tensor) -> Method:
-        """The same method with the training set as its pool, and whatever its words learn from the targets.
+        """The same method with the training set as its pool, and what its components learn from the targets.
 
         ``x`` may be a function from indices to inputs, so that partners pass the augmentation like the rest.
         """
@@ -81,9 +70,9 @@ class Method:
             raise ValueError(
                 f"x and y must have one length, got shapes {tuple(x.shape)} and {tuple(y.shape)}"
             )
-        words = {name: getattr(self, name) for name in ("pairs", "coefficients")}
-        fitted = {name: word.fit(y) for name, word in words.items() if hasattr(word, "fit")}
-        return replace(self, pool=Pool(x, y), **fitted)
+        components = {name: getattr(self, name) for name in ("pairs", "coefficients")}
+        fitted = {name: each.fit(y) for name, each in components.items() if hasattr(each, "fit")}
+        return replace(self, pool=Pool(x, y) if self.pairs.source == "pool" else None, **fitted)
 
     def plan(
         self,
@@ -95,10 +84,13 @@ class Method:
         generator: torch.Generator | None = None,
     ) -> Plan:
         """Who is mixed with whom, how strongly and why: look inside before, or hand it to :meth:`loss`."""
-        batch = self._batch(x, y, embeddings, group)
-        self._check_labels(y)
-        draws = Draws(x.device, generator)
-        return explained(self.coefficients, batch, self.pairs(batch, draws), draws)
+        batch, draws = (
+            Batch(x, y, self.num_classes, embeddings, self.pool, group=group),
+            Draws(x.device, generator),
+        )
+        if self.num_classes is not None and not y.is_floating_point():
+            check_range(y, self.num_classes)
+        return self.coefficients(batch, self.pairs(batch, draws), draws)
 
     def __call__(
         self,
@@ -110,27 +102,24 @@ class Method:
         group: ProcessGroup | None = None,
         generator: torch.Generator | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The batch form: mixed inputs, and mixed targets that ``cross_entropy`` takes as they are."""
-        if not self.batch_form:
-            self._reject_batch_form()
-        batch = self._batch(x, y, embeddings, group)
-        if self.num_classes is None and not y.is_floating_point():
-            raise ValueError("num_classes is needed to turn class indices into soft targets, got None")
-        mixed = self._mix(batch, Draws(x.device, generator), plan)
-        return mixed.x, mixed.targets()
+        """The batch form: mixed inputs, and mixed targets that ``cross_entropy`` takes as they are.
 
-    def compiled(self, **options: Any) -> Callable[..., tuple[Tensor, Tensor]]:
-        """The batch form as one graph of ``torch.compile``, which takes the options (``mode=`` and the like).
-
-        It is called like the method, but without ``generator``. On small batches it is faster than
-        ``torch.compile(method)``, which looks in every call whether the library or the method's words have
-        changed.
+        ``torch.compile(method, fullgraph=True)`` compiles it as one graph.
         """
         if not self.batch_form:
-            self._reject_batch_form()
-        from tailormix.compiling import compiled
-
-        return compiled(self, **options)
+            component = self.interpolation if self.objective.batch_form else self.objective
+            raise TypeError(
+                f"this method has no batch form, since {type(component).__name__} needs the model: "
+                "use .loss(model, x, y, criterion)"
+            )
+        if self.num_classes is None and not y.is_floating_point():
+            raise ValueError("num_classes is needed to turn class indices into soft targets, got None")
+        batch = Batch(x, y, self.num_classes, embeddings, self.pool, group=group)
+        draws = Draws(x.device, generator)
+        if plan is None:
+            plan = self.coefficients(batch, self.pairs(batch, draws), draws)
+        mixed = self.interpolation(batch, plan, draws)
+        return mixed.x, mixed.targets()
 
     def loss(
         self,
@@ -163,74 +152,20 @@ class Method:
         """
         if not isinstance(model, nn.Module):
             raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
-        points = _Embeddings(model, x, self.embedding_layer) if embeddings is None else embeddings
-        batch = self._batch(x, y, points, group, ids, weight)
-        self._check_labels(y)
-        criterion = default_criterion(batch) if criterion is None else criterion
-        check_history(criterion, self.objective, batch)
-        return self.objective(model, batch, _Mix(self, Draws(x.device, generator), plan), criterion)
-
-    def _reject_batch_form(self) -> NoReturn:
-        word = self.objective if not self.objective.batch_form else self.interpolation
-        raise TypeError(
-            f"this method has no batch form, since {type(word).__name__} needs the model: "
-            "use .loss(model, x, y, criterion)"
+        points = (
+            functools.partial(embed, model, x, self.embedding_layer) if embeddings is None else embeddings
         )
-
-    def _batch(
-        self,
-        x: Tensor,
-        y: Tensor,
-        embeddings: Tensor | Callable[[], Tensor] | None,
-        group: ProcessGroup | None,
-        ids: Tensor | None = None,
-        weight: Tensor | None = None,
-    ) -> Batch:
-        pool = None
-        if self.pooled:
-            pool = self.pool
-            if pool is None:
-                raise ValueError(
-                    "partners come from the pool, but there is none: call fit(x, y) with the training set"
-                )
-        batch = Batch(x, y, self.num_classes, embeddings, pool, ids, weight, group)
-        check_batch(batch)
-        return batch
-
-    def _check_labels(self, y: Tensor) -> None:
-        """For the forms that may do without soft rows, whose making would reject what is out of range."""
-        if self.num_classes is not None and not y.is_floating_point():
-            check_range(y, self.num_classes)
-
-    def _mix(self, batch: Batch, draws: Draws, plan: Plan | None) -> Mixed:
-        if plan is None:
-            plan = self.coefficients(batch, self.pairs(batch, draws), draws)
+        batch = Batch(x, y, self.num_classes, points, self.pool, ids, weight, group)
+        if criterion is None:
+            criterion = default_criterion(batch)
         else:
-            _check_rows(plan, batch)
-        return self.interpolation(batch, plan, draws)
-
-
-class _Embeddings:
-    """Embeddings of a batch, measured when somebody asks for the first time."""
-
-    def __init__(self, model: nn.Module, x: Tensor, layer: str | None) -> None:
-        self.arguments = model, x, layer
-        self.found: Tensor | None = None
-
-    def __call__(self) -> Tensor:
-        if self.found is None:
-            self.found = embed(*self.arguments)
-        return self.found
-
-
-def _check_rows(plan: Plan, batch: Batch) -> None:
-    if len(plan) != len(batch):
-        raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
+            check_history(criterion, self.objective, batch)
+        return self.objective(model, batch, _Mix(self, Draws(x.device, generator), plan), criterion)
 
 
 @dataclass(eq=False)
 class _Mix:
-    """The first three answers of a method, ready to be asked: each call mixes the batch afresh."""
+    """The first three components of a method, ready to be called: each call mixes the batch afresh."""
 
     method: Method
     draws: Draws
@@ -238,7 +173,7 @@ class _Mix:
 
     @property
     def coefficients(self) -> Coefficients:
-        """The method's second word."""
+        """The method's second component."""
         return self.method.coefficients
 
     @property
@@ -246,29 +181,20 @@ class _Mix:
         """The layer whose input is the embedding, where it was named."""
         return self.method.embedding_layer
 
-    def pairing(self, batch: Batch) -> Tensor:
-        """Partners alone."""
-        if self.given is None:
-            return self.method.pairs(batch, self.draws)
-        _check_rows(self.given, batch)
-        return self.given.partner
-
     def needs_embeddings(self, batch: Batch) -> bool:
         """Whether embeddings of this batch will be asked for."""
-        words = (self.method.pairs.needs_embeddings, self.method.coefficients.needs_embeddings)
-        return self.given is None and any(batch.classification if word is None else word for word in words)
+        needs = (self.method.pairs.needs_embeddings, self.method.coefficients.needs_embeddings)
+        return self.given is None and any(batch.classification if need is None else need for need in needs)
 
-    def linear_plan(self, batch: Batch) -> Plan | None:
-        """A plan alone, if all that is to be done by it is to blend the inputs with each other."""
-        if type(self.method.interpolation) is not Linear or batch.pool is not None:
-            return None
-        if self.given is None:
-            return self.method.coefficients(batch, self.pairing(batch), self.draws)
-        _check_rows(self.given, batch)
-        return self.given
+    def pairing(self, batch: Batch) -> Tensor:
+        """Partners alone."""
+        return self.method.pairs(batch, self.draws) if self.given is None else self.given.partner
 
     def __call__(self, batch: Batch) -> Mixed:
-        return self.method._mix(batch, self.draws, self.given)
+        plan = self.given
+        if plan is None:
+            plan = self.method.coefficients(batch, self.method.pairs(batch, self.draws), self.draws)
+        return self.method.interpolation(batch, plan, self.draws)
 
 
 class Step(nn.Module):

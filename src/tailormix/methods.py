@@ -1,7 +1,7 @@
-"""The published methods, each one sentence of four words: who · how strongly · how · what is learned.
+"""The published methods, each a recipe of four components: who · how strongly · how · what is learned.
 
-``num_classes`` is needed by the batch form with class indices; ``embedding_layer`` names the layer whose
-input is the embedding.
+``METHODS`` names all of them; to add one, write its recipe here and its line there. The batch form needs
+``num_classes`` with class indices; ``embedding_layer`` names the layer whose input is the embedding.
 """
 
 from __future__ import annotations
@@ -13,259 +13,14 @@ from typing import TYPE_CHECKING, Any
 from tailormix import checks
 from tailormix import coefficients as c
 from tailormix import interpolation as i
+from tailormix import objectives as o
 from tailormix import pairs as p
 from tailormix.method import Method
-from tailormix.objectives.decoupling import DecoupledLogits, DecoupledStages
-from tailormix.objectives.local import LocallyWeighted
-from tailormix.objectives.mixed import CleanTargets, MixedTargets
-from tailormix.objectives.ranking import RankedConfidence, RankedMargin
-from tailormix.objectives.regulariser import Regulariser
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tailormix.batch import Space
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A method in the list.
-
-    Attributes:
-        build: makes the method from its settings.
-        section: where the paper speaks of it.
-        passes: samples forwarded with gradient, and without, for a batch of n.
-
-    """
-
-    build: Callable[..., Method]
-    section: str
-    passes: str
-
-    @property
-    def summary(self) -> str:
-        """One line about it."""
-        return (self.build.__doc__ or "").splitlines()[0]
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """Settings with the values they have when nobody says otherwise."""
-        parameters = inspect.signature(self.build).parameters.values()
-        skipped = ("num_classes", "embedding_layer")
-        return {p.name: p.default for p in parameters if p.name not in skipped and p.default is not None}
-
-
-def ERM(*, num_classes: int | None = None) -> Method:
-    """Plain training: no mixing at all."""
-    return Method(p.SelfPairs(), c.Constant(1.0), i.Identity(), CleanTargets(), num_classes)
-
-
-def Mixup(
-    alpha: float = 1.0, *, per: str = "batch", partners: str = "batch", num_classes: int | None = None
-) -> Method:
-    """Random pairs, one λ ~ Beta(α, α) for the batch (Zhang et al., 2018)."""
-    return Method(p.RandomPairs(partners), c.Beta(alpha, per), i.Linear(), MixedTargets(), num_classes)
-
-
-def MixupIO(alpha: float = 1.0, *, per: str = "batch", num_classes: int | None = None) -> Method:
-    """Mixup of the inputs only: the target of the sample that dominates."""
-    return Method(p.RandomPairs(), c.InputsOnly(c.Beta(alpha, per)), i.Linear(), MixedTargets(), num_classes)
-
-
-def MixupTO(alpha: float = 1.0, *, per: str = "batch", num_classes: int | None = None) -> Method:
-    """Mixup of the targets only: the input of the sample that dominates."""
-    return Method(p.RandomPairs(), c.TargetsOnly(c.Beta(alpha, per)), i.Linear(), MixedTargets(), num_classes)
-
-
-def WarpedMixup(
-    tau: float = 1.0,
-    tau_targets: float | None = None,
-    *,
-    per: str = "batch",
-    kind: str = "inverse_beta",
-    num_classes: int | None = None,
-) -> Method:
-    """One uniform draw, warped by constants for inputs and targets (Eq. 3)."""
-    return Method(
-        p.RandomPairs(), c.Warped(tau, tau_targets, per, kind), i.Linear(), MixedTargets(), num_classes
-    )
-
-
-def ManifoldMixup(
-    alpha: float = 1.0,
-    *,
-    layers: tuple[str, ...] | None = None,
-    inputs: bool = True,
-    per: str = "batch",
-    num_classes: int | None = None,
-) -> Method:
-    """Mixup at the input or at a hidden layer, drawn for each batch (Verma et al., 2019)."""
-    return Method(
-        p.RandomPairs(), c.Beta(alpha, per), i.HiddenLayer(layers, inputs), MixedTargets(), num_classes
-    )
-
-
-def RegMixup(
-    alpha: float = 10.0, *, per: str = "batch", partners: str = "batch", num_classes: int | None = None
-) -> Method:
-    """The clean batch, with a Mixup batch as a regulariser (Pinto et al., 2022)."""
-    return Method(p.RandomPairs(partners), c.Beta(alpha, per), i.Linear(), Regulariser(), num_classes)
-
-
-def RankMixup(
-    alpha: float = 2.0, *, weight: float = 0.1, mixes: int = 3, num_classes: int | None = None
-) -> Method:
-    """Confidences ranked like mixing coefficients, by M-NDCG (Noh et al., 2023)."""
-    return Method(p.RandomPairs(), c.Beta(alpha), i.Linear(), RankedConfidence(weight, mixes), num_classes)
-
-
-def RankMixupMRL(
-    alpha: float = 2.0, *, weight: float = 0.1, margin: float = 2.0, num_classes: int | None = None
-) -> Method:
-    """Mixed samples less confident than clean ones by a margin, MRL (Noh et al., 2023)."""
-    return Method(p.RandomPairs(), c.Beta(alpha), i.Linear(), RankedMargin(weight, margin), num_classes)
-
-
-def MITL(alpha: float = 1.0, *, margin: float = 0.5, num_classes: int | None = None) -> Method:
-    """Two mixtures of each pair, told apart at the logits (Wang et al., 2023)."""
-    return Method(
-        p.RandomPairs(), c.SeparatedBetas(alpha, margin), i.Linear(), DecoupledLogits(), num_classes
-    )
-
-
-def MITA(
-    alpha: float = 1.0,
-    *,
-    margin: float = 0.5,
-    layers: tuple[str, ...] | None = None,
-    num_classes: int | None = None,
-) -> Method:
-    """Two mixtures of each pair, told apart and mixed again after every stage (Wang et al., 2023)."""
-    return Method(
-        p.RandomPairs(), c.SeparatedBetas(alpha, margin), i.Linear(), DecoupledStages(layers), num_classes
-    )
-
-
-def CMixup(
-    alpha: float = 1.0,
-    *,
-    bandwidth: float = 1.0,
-    per: str = "batch",
-    partners: str = "pool",
-    num_classes: int | None = None,
-) -> Method:
-    """Partners with similar labels, for regression (Yao et al., 2022)."""
-    return Method(
-        p.LabelDensity(bandwidth, partners), c.Beta(alpha, per), i.Linear(), MixedTargets(), num_classes
-    )
-
-
-def CutMix(
-    alpha: float = 1.0, *, probability: float = 1.0, per: str = "batch", num_classes: int | None = None
-) -> Method:
-    """A box of one image in the other, labels by its area (Yun et al., 2019)."""
-    return Method(
-        p.RandomPairs(), c.Beta(alpha, per), i.CutBox(per, probability), MixedTargets(), num_classes
-    )
-
-
-def KMixup(
-    alpha: float = 1.0,
-    *,
-    k: int = 16,
-    squared: bool = True,
-    per: str = "batch",
-    partners: str = "batch",
-    num_classes: int | None = None,
-) -> Method:
-    """Groups of k matched with groups of k by optimal transport (Greenewald et al., 2023)."""
-    return Method(
-        p.OptimalTransport(k, squared=squared, source=partners),
-        c.Beta(alpha, per),
-        i.Linear(),
-        MixedTargets(),
-        num_classes,
-    )
-
-
-def LocalMixup(
-    alpha: float = 1.0,
-    *,
-    weighting: str = "exponential",
-    sigma: float = 5e-4,
-    epsilon: float = 1.0,
-    k: int = 10,
-    per: str = "batch",
-    partners: str = "batch",
-    num_classes: int | None = None,
-) -> Method:
-    """Mixup whose loss counts less for pairs that are far apart (Baena et al., 2022)."""
-    return Method(
-        p.RandomPairs(partners),
-        c.Beta(alpha, per),
-        i.Linear(),
-        LocallyWeighted(weighting, sigma, epsilon, k),
-        num_classes,
-    )
-
-
-def Remix(
-    alpha: float = 1.0,
-    *,
-    kappa: float = 3.0,
-    threshold: float = 0.5,
-    per: str = "batch",
-    counts: tuple[float, ...] | None = None,
-    num_classes: int | None = None,
-) -> Method:
-    """Mixup whose labels favour the rarer class (Chou et al., 2020)."""
-    return Method(
-        p.RandomPairs(),
-        c.Remix(alpha, kappa, threshold, per, counts),
-        i.Linear(),
-        MixedTargets(),
-        num_classes,
-    )
-
-
-def QuantileMixup(
-    q: float = 0.5,
-    side: str = "lower",
-    *,
-    alpha: float = 1.0,
-    space: Space | None = None,
-    per: str = "batch",
-    num_classes: int | None = None,
-    embedding_layer: str | None = None,
-) -> Method:
-    """Mixup of pairs below, or above, a quantile of all distances (the paper's distance study)."""
-    return Method(
-        p.DistanceQuantile(q, side, space),
-        c.Beta(alpha, per),
-        i.Linear(),
-        MixedTargets(),
-        num_classes,
-        embedding_layer,
-    )
-
-
-def TwoBeta(
-    alpha_near: float = 10.0,
-    alpha_far: float = 0.1,
-    *,
-    space: Space | None = None,
-    num_classes: int | None = None,
-    embedding_layer: str | None = None,
-) -> Method:
-    """One Beta for near pairs and another for far ones (the paper's simpler baseline)."""
-    return Method(
-        p.RandomPairs(),
-        c.TwoBeta(alpha_near, alpha_far, space),
-        i.Linear(),
-        MixedTargets(),
-        num_classes,
-        embedding_layer,
-    )
 
 
 def SKMixup(
@@ -289,7 +44,7 @@ def SKMixup(
             tau_max, tau_std, tau_max_targets, tau_std_targets, space, kind, sampling, squared
         ),
         i.Linear(),
-        MixedTargets(),
+        o.MixedTargets(),
         num_classes,
         embedding_layer,
     )
@@ -310,7 +65,7 @@ def SKRegMixup(
         p.RandomPairs(partners),
         c.SimilarityKernel(tau_max, tau_std, space=space),
         i.Linear(),
-        Regulariser(extra_pass),
+        o.Regulariser(extra_pass),
         num_classes,
         embedding_layer,
     )
@@ -330,7 +85,7 @@ def SKCutMix(
         p.RandomPairs(),
         c.SimilarityKernel(tau_max, tau_std, space=space),
         i.CutBox("sample", probability),
-        MixedTargets(),
+        o.MixedTargets(),
         num_classes,
         embedding_layer,
     )
@@ -346,15 +101,260 @@ def SKManifoldMixup(
     num_classes: int | None = None,
     embedding_layer: str | None = None,
 ) -> Method:
-    """Manifold Mixup with the similarity kernel (unpublished: a sentence that the parts allow)."""
+    """Manifold Mixup with the similarity kernel (unpublished: a recipe that the components allow)."""
     return Method(
         p.RandomPairs(),
         c.SimilarityKernel(tau_max, tau_std, space=space),
         i.HiddenLayer(layers, inputs),
-        MixedTargets(),
+        o.MixedTargets(),
         num_classes,
         embedding_layer,
     )
+
+
+def ERM(*, num_classes: int | None = None) -> Method:
+    """Plain training: no mixing at all."""
+    return Method(p.SelfPairs(), c.Constant(1.0), i.Identity(), o.CleanTargets(), num_classes)
+
+
+def Mixup(
+    alpha: float = 1.0, *, per: str = "batch", partners: str = "batch", num_classes: int | None = None
+) -> Method:
+    """Random pairs, one λ ~ Beta(α, α) for the batch (Zhang et al., 2018)."""
+    return Method(p.RandomPairs(partners), c.Beta(alpha, per), i.Linear(), o.MixedTargets(), num_classes)
+
+
+def MixupIO(alpha: float = 1.0, *, per: str = "batch", num_classes: int | None = None) -> Method:
+    """Mixup of the inputs only: the target of the sample that dominates."""
+    return Method(
+        p.RandomPairs(), c.InputsOnly(c.Beta(alpha, per)), i.Linear(), o.MixedTargets(), num_classes
+    )
+
+
+def MixupTO(alpha: float = 1.0, *, per: str = "batch", num_classes: int | None = None) -> Method:
+    """Mixup of the targets only: the input of the sample that dominates."""
+    return Method(
+        p.RandomPairs(), c.TargetsOnly(c.Beta(alpha, per)), i.Linear(), o.MixedTargets(), num_classes
+    )
+
+
+def WarpedMixup(
+    tau: float = 1.0,
+    tau_targets: float | None = None,
+    *,
+    per: str = "batch",
+    kind: str = "inverse_beta",
+    num_classes: int | None = None,
+) -> Method:
+    """One uniform draw, warped by constants for inputs and targets (Eq. 3)."""
+    return Method(
+        p.RandomPairs(), c.Warped(tau, tau_targets, per, kind), i.Linear(), o.MixedTargets(), num_classes
+    )
+
+
+def ManifoldMixup(
+    alpha: float = 1.0,
+    *,
+    layers: tuple[str, ...] | None = None,
+    inputs: bool = True,
+    per: str = "batch",
+    num_classes: int | None = None,
+) -> Method:
+    """Mixup at the input or at a hidden layer, drawn for each batch (Verma et al., 2019)."""
+    return Method(
+        p.RandomPairs(), c.Beta(alpha, per), i.HiddenLayer(layers, inputs), o.MixedTargets(), num_classes
+    )
+
+
+def RegMixup(
+    alpha: float = 10.0, *, per: str = "batch", partners: str = "batch", num_classes: int | None = None
+) -> Method:
+    """The clean batch, with a Mixup batch as a regulariser (Pinto et al., 2022)."""
+    return Method(p.RandomPairs(partners), c.Beta(alpha, per), i.Linear(), o.Regulariser(), num_classes)
+
+
+def RankMixup(
+    alpha: float = 2.0, *, weight: float = 0.1, mixes: int = 3, num_classes: int | None = None
+) -> Method:
+    """Confidences ranked like mixing coefficients, by M-NDCG (Noh et al., 2023)."""
+    return Method(p.RandomPairs(), c.Beta(alpha), i.Linear(), o.RankedConfidence(weight, mixes), num_classes)
+
+
+def RankMixupMRL(
+    alpha: float = 2.0, *, weight: float = 0.1, margin: float = 2.0, num_classes: int | None = None
+) -> Method:
+    """Mixed samples less confident than clean ones by a margin, MRL (Noh et al., 2023)."""
+    return Method(p.RandomPairs(), c.Beta(alpha), i.Linear(), o.RankedMargin(weight, margin), num_classes)
+
+
+def MITL(alpha: float = 1.0, *, margin: float = 0.5, num_classes: int | None = None) -> Method:
+    """Two mixtures of each pair, told apart at the logits (Wang et al., 2023)."""
+    return Method(
+        p.RandomPairs(), c.SeparatedBetas(alpha, margin), i.Linear(), o.DecoupledLogits(), num_classes
+    )
+
+
+def MITA(
+    alpha: float = 1.0,
+    *,
+    margin: float = 0.5,
+    layers: tuple[str, ...] | None = None,
+    num_classes: int | None = None,
+) -> Method:
+    """Two mixtures of each pair, told apart and mixed again after every stage (Wang et al., 2023)."""
+    return Method(
+        p.RandomPairs(), c.SeparatedBetas(alpha, margin), i.Linear(), o.DecoupledStages(layers), num_classes
+    )
+
+
+def CMixup(
+    alpha: float = 1.0,
+    *,
+    bandwidth: float = 1.0,
+    per: str = "batch",
+    partners: str = "pool",
+    num_classes: int | None = None,
+) -> Method:
+    """Partners with similar labels, for regression (Yao et al., 2022)."""
+    return Method(
+        p.LabelDensity(bandwidth, partners), c.Beta(alpha, per), i.Linear(), o.MixedTargets(), num_classes
+    )
+
+
+def CutMix(
+    alpha: float = 1.0, *, probability: float = 1.0, per: str = "batch", num_classes: int | None = None
+) -> Method:
+    """A box of one image in the other, labels by its area (Yun et al., 2019)."""
+    return Method(
+        p.RandomPairs(), c.Beta(alpha, per), i.CutBox(per, probability), o.MixedTargets(), num_classes
+    )
+
+
+def KMixup(
+    alpha: float = 1.0,
+    *,
+    k: int = 16,
+    squared: bool = True,
+    per: str = "batch",
+    partners: str = "batch",
+    num_classes: int | None = None,
+) -> Method:
+    """Groups of k matched with groups of k by optimal transport (Greenewald et al., 2023)."""
+    return Method(
+        p.OptimalTransport(k, squared=squared, source=partners),
+        c.Beta(alpha, per),
+        i.Linear(),
+        o.MixedTargets(),
+        num_classes,
+    )
+
+
+def LocalMixup(
+    alpha: float = 1.0,
+    *,
+    weighting: str = "exponential",
+    sigma: float = 5e-4,
+    epsilon: float = 1.0,
+    k: int = 10,
+    per: str = "batch",
+    partners: str = "batch",
+    num_classes: int | None = None,
+) -> Method:
+    """Mixup whose loss counts less for pairs that are far apart (Baena et al., 2022)."""
+    return Method(
+        p.RandomPairs(partners),
+        c.Beta(alpha, per),
+        i.Linear(),
+        o.LocallyWeighted(weighting, sigma, epsilon, k),
+        num_classes,
+    )
+
+
+def Remix(
+    alpha: float = 1.0,
+    *,
+    kappa: float = 3.0,
+    threshold: float = 0.5,
+    per: str = "batch",
+    counts: tuple[float, ...] | None = None,
+    num_classes: int | None = None,
+) -> Method:
+    """Mixup whose labels favour the rarer class (Chou et al., 2020)."""
+    return Method(
+        p.RandomPairs(),
+        c.Remix(alpha, kappa, threshold, per, counts),
+        i.Linear(),
+        o.MixedTargets(),
+        num_classes,
+    )
+
+
+def QuantileMixup(
+    q: float = 0.5,
+    side: str = "lower",
+    *,
+    alpha: float = 1.0,
+    space: Space | None = None,
+    per: str = "batch",
+    num_classes: int | None = None,
+    embedding_layer: str | None = None,
+) -> Method:
+    """Mixup of pairs below, or above, a quantile of all distances (the paper's distance study)."""
+    return Method(
+        p.DistanceQuantile(q, side, space),
+        c.Beta(alpha, per),
+        i.Linear(),
+        o.MixedTargets(),
+        num_classes,
+        embedding_layer,
+    )
+
+
+def TwoBeta(
+    alpha_near: float = 10.0,
+    alpha_far: float = 0.1,
+    *,
+    space: Space | None = None,
+    num_classes: int | None = None,
+    embedding_layer: str | None = None,
+) -> Method:
+    """One Beta for near pairs and another for far ones (the paper's simpler baseline)."""
+    return Method(
+        p.RandomPairs(),
+        c.TwoBeta(alpha_near, alpha_far, space),
+        i.Linear(),
+        o.MixedTargets(),
+        num_classes,
+        embedding_layer,
+    )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method in the registry.
+
+    Attributes:
+        build: makes the method from its settings.
+        section: where the paper speaks of it.
+        passes: samples forwarded with gradient, and without, for a batch of n.
+
+    """
+
+    build: Callable[..., Method]
+    section: str
+    passes: str
+
+    @property
+    def summary(self) -> str:
+        """One line about it."""
+        return (self.build.__doc__ or "").splitlines()[0]
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Settings with their default values."""
+        parameters = inspect.signature(self.build).parameters.values()
+        skipped = ("num_classes", "embedding_layer")
+        return {p.name: p.default for p in parameters if p.name not in skipped and p.default is not None}
 
 
 METHODS: dict[str, Entry] = {

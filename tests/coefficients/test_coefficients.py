@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 from scipy import stats
+from tailormix.draws import Draws
 
 from tailormix import Mixup, MixupIO, MixupTO, SKMixup, WarpedMixup, warp
 from tailormix.batch import Batch
 from tailormix.coefficients import Beta, Constant, InputsOnly, SimilarityKernel, TargetsOnly, Warped
-from tailormix.draws import Draws
 
 CPU = torch.device("cpu")
 

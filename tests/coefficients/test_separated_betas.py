@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from tailormix.draws import Draws
 
 from nets import seeded
 from tailormix import MITA, MITL
 from tailormix.coefficients import SeparatedBetas, feasible_share
-from tailormix.draws import Draws
 
 
 def rejected(alpha: float, margin: float, rng: np.random.Generator, size: int) -> tuple[np.ndarray, float]:

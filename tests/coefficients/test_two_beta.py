@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from scipy import stats
+from tailormix.draws import Draws
 
 from nets import batch, seeded
 from tailormix import TwoBeta
-from tailormix.draws import Draws
 
 
 def test_near_and_far_by_hand() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tailormix.objectives.reduction import cross_entropy, squared_error
 
 from contract.cases import (
     ALL,
@@ -24,7 +25,6 @@ from contract.cases import (
     seeded,
 )
 from tailormix import Plan, Step
-from tailormix.objectives.reduction import cross_entropy, squared_error
 
 every = pytest.mark.parametrize("case", CASES, ids=str)
 

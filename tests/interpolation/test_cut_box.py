@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 from scipy import stats
+from tailormix.draws import Draws
 
 from nets import Scripted, batch, plan, seeded
 from tailormix import CutMix, SKCutMix, interpolation
 from tailormix.batch import Plan
-from tailormix.draws import Draws
 from tailormix.interpolation import CutBox
 
 CPU = torch.device("cpu")

@@ -1,10 +1,10 @@
 """How two things are blended."""
 
 import torch
+from tailormix.draws import Draws
 
 from tailormix import Plan
 from tailormix.batch import Batch, Pool
-from tailormix.draws import Draws
 from tailormix.interpolation import Identity, Linear
 
 DRAWS = Draws(torch.device("cpu"), torch.Generator().manual_seed(0))

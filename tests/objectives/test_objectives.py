@@ -2,12 +2,12 @@
 
 import pytest
 import torch
+from tailormix.objectives.reduction import cross_entropy, reduce, squared_error
 from torch import nn
 from torch.nn import functional
 
 from helpers import Counting
 from tailormix import ERM, Mixup, Plan, SKMixup
-from tailormix.objectives.reduction import cross_entropy, reduce, squared_error
 
 X, Y = torch.rand(4, 6), torch.tensor([0, 1, 2, 0])
 

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tailormix.draws import Draws
 
 from nets import batch, seeded
-from tailormix.draws import Draws
 from tailormix.kernel import NARROW, all_squared, ordered_pairs
 from tailormix.pairs import DistanceQuantile, order_statistic
 

@@ -10,12 +10,12 @@ import pytest
 import torch
 from scipy import stats
 from sklearn.neighbors import KernelDensity
+from tailormix.draws import Draws
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from nets import Scripted, batch, seeded
 from tailormix import CMixup
 from tailormix.batch import Pool
-from tailormix.draws import Draws
 from tailormix.pairs import LabelDensity, density
 
 CPU = torch.device("cpu")

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 import torch
+from tailormix.draws import Draws
 
 from nets import batch, seeded
 from tailormix import KMixup
-from tailormix.draws import Draws
 from tailormix.pairs import OptimalTransport, match_blocks
 
 

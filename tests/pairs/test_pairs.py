@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from tailormix.draws import Draws
 
 from tailormix.batch import Batch, Pool
-from tailormix.draws import Draws
 from tailormix.pairs import RandomPairs, SelfPairs
 
 

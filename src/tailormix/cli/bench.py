@@ -124,9 +124,7 @@ def _measured(
 
     from tailormix.benching.claims import checked
     from tailormix.benching.measuring import measure
-    from tailormix.training.memory import keep_freed_memory
 
-    keep_freed_memory()
     rows: dict[Any, Any] = {}
     console = Console(stderr=True)
     for problem in problems:

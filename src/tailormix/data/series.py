@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, final, get_args
 import torch
 
 from tailormix import checks
+from tailormix.checks import readable
 from tailormix.data.files.location import read_numbers
 from tailormix.data.splits import DataSplits, Setting
-from tailormix.kept import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

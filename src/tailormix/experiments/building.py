@@ -10,7 +10,7 @@ from tailormix import checks, data, losses, models
 from tailormix.experiments.experiment import DEFAULT_LOSS, REGRESSION_LOSSES, settings_of
 from tailormix.losses.registry import LOSSES
 from tailormix.methods import build_method
-from tailormix.objectives.reduction import squared_error
+from tailormix.objectives.mixed import squared_error
 from tailormix.training.loop import Parts
 from tailormix.training.seeding import Stream, derive
 

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix.experiments.experiment import CONDUCT, DEFAULTS
 from tailormix.experiments.shifts import judge_shifts
-from tailormix.experiments.starting import importing
 from tailormix.methods import METHODS
 from tailormix.ranks import first_rank
 from tailormix.training import run_folder
-from tailormix.training.memory import keep_freed_memory
 from tailormix.training.progress import silent, tensorboard
 
 if TYPE_CHECKING:
@@ -86,11 +84,9 @@ def run_experiment(
 
 
 def _trained(experiment: Experiment, path: Path, report: Reporter) -> dict[str, Any]:
-    with importing():
-        from tailormix.experiments.building import build
-        from tailormix.training.loop import make_fabric, run
+    from tailormix.experiments.building import build
+    from tailormix.training.loop import make_fabric, run
 
-    keep_freed_memory()
     fabric = make_fabric(experiment.training)
     facts = {
         "seed": experiment.training.seed,

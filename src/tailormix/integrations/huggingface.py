@@ -17,7 +17,6 @@ from tailormix.integrations.common import all_ranks, checked_method, generator_a
 from tailormix.integrations.dictionary_model import MASK, TOKENS, DictionaryModel, check_same, token_tensor
 from tailormix.interpolation import CutBox
 from tailormix.losses.likelihood import LabelSmoothing
-from tailormix.objectives.reduction import needs_ids
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -156,7 +155,7 @@ def _check_method(method: Method, model: nn.Module) -> None:
         raise ValueError(
             "CutMix pastes boxes of images into images: it cannot mix text, use SKMixup or Mixup"
         )
-    if method.pairs.pooled:
+    if method.pairs.source == "pool":
         raise ValueError("text has no partners from the training set: use partners='batch'")
 
 
@@ -167,7 +166,7 @@ def _check_settings(trainer: Any, criterion: Criterion | None) -> None:
         raise ValueError(
             f"label_smoothing_factor must be 0 with a criterion, got {trainer.args.label_smoothing_factor}"
         )
-    if criterion is not None and needs_ids(criterion):
+    if criterion is not None and getattr(criterion, "needs_ids", False):
         raise ValueError(
             f"{type(criterion).__name__} keeps a history, which the checkpoints of transformers do not hold"
         )

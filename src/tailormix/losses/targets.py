@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from tailormix.kept import readable
+from tailormix.checks import readable
 
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _HALF = (torch.float16, torch.bfloat16)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from tailormix import checks
-from tailormix.kept import readable
+from tailormix.checks import readable
 from tailormix.metrics.binning import ClasswiseTable, bin_sums, calibration_error, debiased_error
 from tailormix.metrics.inputs import as_float, classified
 

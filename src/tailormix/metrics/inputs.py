@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from tailormix import checks
-from tailormix.kept import readable
+from tailormix.checks import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from tailormix import checks
-from tailormix.kept import readable
+from tailormix.checks import readable
 from tailormix.metrics.inputs import Regressed, regressed
 
 if TYPE_CHECKING:

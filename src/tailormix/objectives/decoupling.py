@@ -1,4 +1,4 @@
-"""MIT: two mixtures of each pair, told apart, each with statistics of its own."""
+"""Learn two clean samples, told apart again from two mixtures of them (MIT)."""
 
 from __future__ import annotations
 
@@ -7,55 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
-from torch.nn.modules.batchnorm import _BatchNorm
+from torch import nn
 
 from tailormix import checks
-from tailormix.bags import blend
-from tailormix.batch import take
+from tailormix.batch import check_range
 from tailormix.components import SeparatedCoefficients
 from tailormix.embeddings import rewrite_output, unwrap
-from tailormix.kept import kept_outside
-from tailormix.objectives.reduction import as_tensor, num_classes_of, only_classes, reduce
+from tailormix.objectives.mixed import as_tensor, num_classes_of, only_classes, reduce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torch import Tensor, nn
+    from torch import Tensor
 
     from tailormix.batch import Batch
     from tailormix.components import Criterion, Mix
 
-
-def mix_twice(a: Tensor, b: Tensor, lam: Tensor) -> Tensor:
-    """λ₁a + (1-λ₁)b and λ₂a + (1-λ₂)b, with λ of shape (2,), as (2, n, ...)."""
-    return torch.lerp(b[None], a[None], lam.to(a.dtype).view(2, *(1,) * a.dim()))
-
-
-def decouple(first: Tensor, second: Tensor, lam: Tensor) -> Tensor:
-    """Undo :func:`mix_twice`: â = [(1-λ₂)u₁ - (1-λ₁)u₂] / (λ₁-λ₂), b̂ = [λ₁u₂ - λ₂u₁] / (λ₁-λ₂).
-
-    >>> a, b, lam = torch.tensor([[4.0]]), torch.tensor([[8.0]]), torch.tensor([0.75, 0.25])
-    >>> decouple(*mix_twice(a, b, lam), lam).flatten()
-    tensor([4., 8.])
-    """
-    return mix_twice(first, second, onwards(lam[:, None])[:, 0])
-
-
-def onwards(lam: Tensor) -> Tensor:
-    """Coefficients that take mixtures from each pair in ``lam``, (2, k), to the next, and at last to a and b.
-
-    Decoupling and mixing with λ' are both linear, and together a mix of u₁ and u₂ by (λ'-λ₂) / (λ₁-λ₂).
-
-    >>> onwards(torch.tensor([[0.75], [0.25]]))
-    tensor([[ 1.5000],
-            [-0.5000]])
-    """
-    return (torch.cat((lam[:, 1:], _ends(lam.device, lam.dtype)), dim=1) - lam[1]) / (lam[0] - lam[1])
-
-
-@kept_outside
-def _ends(device: torch.device, dtype: torch.dtype) -> Tensor:
-    return torch.tensor([[1.0], [0.0]], device=device, dtype=dtype)
+BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 @dataclass(frozen=True)
@@ -65,11 +33,10 @@ class DecoupledLogits:
     batch_form: ClassVar[bool] = False
 
     def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
-        law = _separated(mix, batch)
-        lam = law.pairs(mix.draws, 1)[:, 0]
+        lam = _separated(mix, batch).pairs(mix.draws, 1)[:, 0]
         partner = mix.pairing(batch)
-        first, second = (as_tensor(model(x)) for x in _mixtures(batch.x, partner, lam).chunk(2))
-        return _halves(decouple(first, second, lam), partner, batch, criterion)
+        first, second = (as_tensor(model(x)) for x in mix_twice(batch.x, batch.x[partner], lam))
+        return _both_losses(decouple(first, second, lam), partner, batch, criterion)
 
 
 @dataclass(frozen=True)
@@ -100,27 +67,72 @@ class DecoupledStages:
             )
         partner = mix.pairing(batch)
         lam = law.pairs(mix.draws, 1 + len(stages))
-        weights = iter(onwards(lam).unbind(1))
+        weights = iter(remixing(lam).unbind(1))
 
         def remixed(stacked: Tensor) -> Tensor:
             first, second = stacked.chunk(2)
             return mix_twice(first, second, next(weights)).flatten(0, 1)
 
-        x = _mixtures(batch.x, partner, lam[:, 0])
+        x = mix_twice(batch.x, batch.x[partner], lam[:, 0]).flatten(0, 1)
         with contextlib.ExitStack() as stack:
-            stack.enter_context(normalised_apart(model, groups=2))
+            stack.enter_context(grouped_batch_norm(model, groups=2))
             for name in stages:
                 stack.enter_context(rewrite_output(model, name, remixed, rows=2 * len(batch)))
             logits = as_tensor(model(x))
         first, second = logits.chunk(2)
-        return _halves(mix_twice(first, second, next(weights)), partner, batch, criterion)
+        return _both_losses(mix_twice(first, second, next(weights)), partner, batch, criterion)
 
 
-def _mixtures(x: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
-    """The inputs mixed with their partners' by λ₁ and by λ₂, one below the other, (2n, ...)."""
-    first, second = lam.view(2, 1).expand(2, len(x))
-    found = blend(x, partner, first, [(partner, second)])
-    return mix_twice(x, take(x, partner), lam).flatten(0, 1) if found is None else found[0]
+def mix_twice(a: Tensor, b: Tensor, lam: Tensor) -> Tensor:
+    """λ₁a + (1-λ₁)b and λ₂a + (1-λ₂)b, with λ of shape (2,), as (2, n, ...)."""
+    return torch.lerp(b[None], a[None], lam.to(a.dtype).view(2, *(1,) * a.dim()))
+
+
+def decouple(first: Tensor, second: Tensor, lam: Tensor) -> Tensor:
+    """Undo :func:`mix_twice`: â = [(1-λ₂)u₁ - (1-λ₁)u₂] / (λ₁-λ₂), b̂ = [λ₁u₂ - λ₂u₁] / (λ₁-λ₂).
+
+    >>> a, b, lam = torch.tensor([[4.0]]), torch.tensor([[8.0]]), torch.tensor([0.75, 0.25])
+    >>> decouple(*mix_twice(a, b, lam), lam).flatten()
+    tensor([4., 8.])
+    """
+    return mix_twice(first, second, remixing(lam[:, None])[:, 0])
+
+
+def remixing(lam: Tensor) -> Tensor:
+    """Coefficients that take mixtures from each pair in ``lam``, (2, k), to the next, and at last to a and b.
+
+    Decoupling and mixing with λ' are both linear, and together a mix of u₁ and u₂ by (λ'-λ₂) / (λ₁-λ₂).
+
+    >>> remixing(torch.tensor([[0.75], [0.25]]))
+    tensor([[ 1.5000],
+            [-0.5000]])
+    """
+    ends = torch.stack((torch.ones_like(lam[0, :1]), torch.zeros_like(lam[0, :1])))
+    return (torch.cat((lam[:, 1:], ends), dim=1) - lam[1]) / (lam[0] - lam[1])
+
+
+@contextlib.contextmanager
+def grouped_batch_norm(model: nn.Module, groups: int) -> Iterator[None]:
+    """While open, BatchNorm layers in training mode normalise each of ``groups`` equal parts alone.
+
+    Running statistics are updated once per part, in order: a pass of the stacked parts equals one pass each.
+    """
+    layers = [module for module in model.modules() if isinstance(module, BATCH_NORMS) and module.training]
+    before = [layer.__dict__.get("forward") for layer in layers]  # other libraries put theirs here, too
+    try:
+        for layer in layers:
+            # An attribute of the instance hides the method of its class until it is deleted.
+            layer.__dict__["forward"] = _by_groups(layer.forward, groups)
+        yield
+    finally:
+        for layer, forward in zip(layers, before, strict=True):
+            del layer.__dict__["forward"]
+            if forward is not None:
+                layer.__dict__["forward"] = forward
+
+
+def _by_groups(forward: Callable[[Tensor], Tensor], groups: int) -> Callable[[Tensor], Tensor]:
+    return lambda x: torch.cat([forward(part) for part in x.chunk(groups)])
 
 
 def _separated(mix: Mix, batch: Batch) -> SeparatedCoefficients:
@@ -134,35 +146,14 @@ def _separated(mix: Mix, batch: Batch) -> SeparatedCoefficients:
     return mix.coefficients
 
 
-def _halves(decoupled: Tensor, partner: Tensor, batch: Batch, criterion: Criterion) -> Tensor:
+def _both_losses(decoupled: Tensor, partner: Tensor, batch: Batch, criterion: Criterion) -> Tensor:
     """½ criterion(â, y) + ½ criterion(b̂, y_σ)."""
     mine, theirs = decoupled
-    num_classes_of(mine, batch)
-    weights = (None, None) if batch.weight is None else (batch.weight, take(batch.weight, partner))
-    first = reduce(criterion(mine, batch.y), len(batch), weights[0])
-    second = reduce(criterion(theirs, take(batch.y, partner)), len(batch), weights[1])
+    classes, weight = num_classes_of(mine, batch), batch.weight
+    if classes is not None and not batch.y.is_floating_point():
+        check_range(batch.y, classes)
+    first = reduce(criterion(mine, batch.y), len(batch), weight)
+    second = reduce(
+        criterion(theirs, batch.y[partner]), len(batch), None if weight is None else weight[partner]
+    )
     return 0.5 * (first + second)
-
-
-@contextlib.contextmanager
-def normalised_apart(model: nn.Module, groups: int) -> Iterator[None]:
-    """While open, every training BatchNorm layer treats each of ``groups`` equal parts of its batch alone.
-
-    Running statistics are updated once a part, in order: one pass of the stacked parts equals one pass each.
-    """
-    layers = [module for module in model.modules() if isinstance(module, _BatchNorm) and module.training]
-    own = [layer.__dict__.get("forward") for layer in layers]  # other libraries put theirs here, too
-    try:
-        for layer in layers:
-            # An attribute of the instance hides the method of its class until it is deleted.
-            layer.__dict__["forward"] = _apart(layer.forward, groups)
-        yield
-    finally:
-        for layer, forward in zip(layers, own, strict=True):
-            del layer.__dict__["forward"]
-            if forward is not None:
-                layer.__dict__["forward"] = forward
-
-
-def _apart(forward: Callable[[Tensor], Tensor], groups: int) -> Callable[[Tensor], Tensor]:
-    return lambda x: torch.cat([forward(part) for part in x.chunk(groups)])

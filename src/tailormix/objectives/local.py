@@ -1,4 +1,4 @@
-"""What is learned: the mixed targets, but less from pairs that are far apart (Local Mixup)."""
+"""Learn mixed targets, but less from pairs that are far apart (Local Mixup)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from tailormix import checks
-from tailormix.kept import scalar
-from tailormix.kernel import all_squared, euclidean
-from tailormix.objectives.reduction import num_classes_of, reduce
+from tailormix.kernel import all_distances, as_rows
+from tailormix.objectives.mixed import num_classes_of, reduce
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tailormix.batch import Batch
     from tailormix.components import Criterion, Mix
-
 
 WEIGHTINGS = ("exponential", "threshold", "nearest")
 
@@ -53,7 +51,7 @@ class LocallyWeighted:
         losses = criterion(predictions, mixed.targets(num_classes_of(predictions, batch)))
         if losses.dim() == 0:
             raise ValueError(
-                "Local Mixup needs a criterion that returns one loss a sample: use reduction='none'"
+                "Local Mixup needs a criterion that returns one loss per sample: use reduction='none'"
             )
         local = self.weights(batch, mixed.plan.partner).to(losses.dtype)
         given = mixed.weight()
@@ -65,18 +63,19 @@ class LocallyWeighted:
         """w, (n,); the exponential ones up to a common factor, which cancels: the largest is 1."""
         if self.weighting == "nearest":
             return nearest(batch, partner, self.k)
-        distance = euclidean(*batch.pair_features(partner, "input"))
+        others = batch.x[partner] if batch.pool is None else batch.pool.inputs(partner)
+        distance = (as_rows(batch.x).double() - as_rows(others).double()).square().sum(1).sqrt()
         if self.weighting == "threshold":
             return distance <= self.epsilon
         # Relative to the nearest pair: of far pairs alone, all weights would vanish, and so would their sum.
-        return torch.rsub(distance, distance.min()).mul_(scalar(self.sigma, distance)).exp_()
+        return torch.exp(-self.sigma * (distance - distance.min()))
 
 
 def nearest(batch: Batch, partner: Tensor, k: int) -> Tensor:
     """Whether fewer than k others in the batch are nearer to i than its partner is, (n,)."""
     if batch.pool is not None:
         raise ValueError("weighting='nearest' looks within the batch: it takes no partners from the pool")
-    distance = all_squared(batch.x).fill_diagonal_(torch.inf)
+    distance = all_distances(batch.x).fill_diagonal_(torch.inf)
     mine = distance.gather(1, partner[:, None])
     itself = partner == torch.arange(len(batch), device=partner.device)
     return ((distance < mine).sum(1) < k) | itself

@@ -1,17 +1,33 @@
-"""Objectives that learn from clean targets, and from mixed ones."""
+"""Learn mixed targets from mixed inputs, or clean from clean; and the reduction that objectives share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tailormix.objectives.reduction import clean_loss, mean_loss, num_classes_of
+import torch
+from torch.nn import functional
+
+from tailormix.batch import check_range
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tailormix.batch import Batch
     from tailormix.components import Criterion, Mix
+
+
+@dataclass(frozen=True)
+class MixedTargets:
+    """criterion(f(x̃), ỹ)."""
+
+    batch_form: ClassVar[bool] = True
+
+    def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
+        mixed = mix(batch)
+        predictions = mixed.predict(model)
+        targets, weight = mixed.targets(num_classes_of(predictions, batch)), mixed.weight()
+        return reduce(criterion(predictions, targets), len(predictions), weight)
 
 
 @dataclass(frozen=True)
@@ -27,14 +43,95 @@ class CleanTargets:
         return clean_loss(criterion, predictions, batch)
 
 
-@dataclass(frozen=True)
-class MixedTargets:
-    """criterion(f(x̃), ỹ)."""
+def num_classes_of(predictions: Any, batch: Batch) -> int | None:
+    """C: as given, else read off the logits (n, C); ``None`` for regression."""
+    logits = as_tensor(predictions)
+    if not batch.classification:
+        return None
+    if logits.dim() < 2 or logits.shape[0] % len(batch):
+        raise ValueError(
+            f"the model must return logits of shape ({len(batch)}, C), got {tuple(logits.shape)}"
+        )
+    if batch.num_classes is not None and logits.shape[1] != batch.num_classes:
+        raise ValueError(
+            f"the model returns {logits.shape[1]} logits, but num_classes is {batch.num_classes}"
+        )
+    return logits.shape[1]
 
-    batch_form: ClassVar[bool] = True
 
-    def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
-        mixed = mix(batch)
-        predictions = mixed.predict(model)
-        targets = mixed.targets(num_classes_of(predictions, batch))
-        return mean_loss(criterion, predictions, targets, mixed.weight())
+def as_tensor(predictions: Any) -> Tensor:
+    """The model's output, which must be a tensor."""
+    if not isinstance(predictions, torch.Tensor):
+        raise TypeError(
+            f"the model must return a tensor, got {type(predictions).__name__}: wrap it in an adapter"
+        )
+    return predictions
+
+
+def clean_loss(criterion: Criterion, predictions: Tensor, batch: Batch) -> Tensor:
+    """The loss of the batch as it came; the samples' ids go to a criterion that asks for them (CRL)."""
+    if batch.classification and not batch.y.is_floating_point():
+        check_range(batch.y, predictions.shape[1])
+    ids = (batch.ids,) if getattr(criterion, "needs_ids", False) else ()
+    return reduce(criterion(predictions, batch.y, *ids), len(predictions), batch.weight)
+
+
+def reduce(losses: Tensor, rows: int, weight: Tensor | None = None) -> Tensor:
+    """A scalar stays; (n,) losses become their mean, Σ w_i ℓ_i / Σ w_i with weights."""
+    if losses.dim() == 0:
+        if weight is not None:
+            raise ValueError(
+                "weights need a criterion that returns one loss per sample: use reduction='none'"
+            )
+        return losses
+    if losses.shape != (rows,):
+        raise ValueError(
+            f"the criterion must return a scalar or ({rows},) losses, got shape {tuple(losses.shape)}"
+        )
+    return losses.mean() if weight is None else (losses * weight).sum() / weight.sum()
+
+
+def default_criterion(batch: Batch) -> Criterion:
+    """Cross-entropy for classes, squared error for real targets."""
+    return cross_entropy if batch.classification else squared_error
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """-Σ_c t_c log p_c for each sample, (n,); targets are class indices or soft rows."""
+    if logits.dtype in (torch.float16, torch.bfloat16):
+        logits = logits.float()  # log-sum-exp and soft targets need the digits
+    targets = targets.to(logits.dtype) if targets.is_floating_point() else targets.long()
+    return functional.cross_entropy(logits, targets, reduction="none")
+
+
+def squared_error(predictions: Tensor, targets: Tensor) -> Tensor:
+    """(ŷ - y)², averaged over all but the first axis, (n,)."""
+    if predictions.shape != targets.shape:
+        raise ValueError(
+            f"predictions and targets must have one shape, got {tuple(predictions.shape)} and "
+            f"{tuple(targets.shape)}: make them equal, for example with y[:, None]"
+        )
+    error = (predictions - targets.to(predictions.dtype)).square()
+    return error if error.dim() == 1 else error.flatten(1).mean(1)
+
+
+def only_classes(name: str, batch: Batch) -> None:
+    """Refuse real targets for a method that is defined on classes."""
+    if not batch.classification:
+        raise ValueError(
+            f"{name} is defined for classification, got real targets of shape {tuple(batch.y.shape)}"
+        )
+
+
+def check_history(criterion: Criterion, objective: object, batch: Batch) -> None:
+    """Refuse a criterion with a history where there is nothing to remember, before anything is run."""
+    if not getattr(criterion, "needs_ids", False):
+        return
+    name = type(criterion).__name__
+    if not getattr(objective, "keeps_clean_labels", False):
+        raise ValueError(
+            f"{name} follows which clean samples are classified right; "
+            f"{type(objective).__name__} has no clean labels: use it with erm or rankmixup"
+        )
+    if batch.ids is None:
+        raise ValueError(f"{name} needs ids= (the samples' numbers in the training set)")

@@ -1,4 +1,4 @@
-"""What is learned: to be less confident, the more a sample is mixed (RankMixup)."""
+"""Learn to be less confident, the more a sample is mixed (RankMixup)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from tailormix import checks
-from tailormix.objectives.reduction import clean_loss, num_classes_of, only_classes, reduce
-from tailormix.objectives.stacking import mixed_together
+from tailormix.objectives.mixed import clean_loss, num_classes_of, only_classes, reduce
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -103,7 +102,7 @@ def _passes(
     only_classes("RankMixup", batch)
     logits: Tensor = model(batch.x)
     num_classes_of(logits, batch)
-    mixed, together = mixed_together(batch, mix, mixes)
-    if together is None:
+    mixed = [mix(batch) for _ in range(mixes)]
+    if any(each.place is not None for each in mixed):  # mixed inside the model
         return logits, mixed, tuple(each.predict(model) for each in mixed)
-    return logits, mixed, model(together).chunk(mixes)
+    return logits, mixed, model(torch.cat([each.x for each in mixed])).chunk(mixes)

@@ -1,4 +1,4 @@
-"""What is learned: the clean batch, with the mixed one as a regulariser (RegMixup)."""
+"""Learn the clean batch, with the mixed one as a regulariser (RegMixup)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import torch
 
 from tailormix.batch import one_hot
 from tailormix.embeddings import catch_input
-from tailormix.objectives.reduction import as_tensor, mean_loss, num_classes_of
-from tailormix.objectives.stacking import mixed_together
+from tailormix.objectives.mixed import as_tensor, num_classes_of, reduce
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -41,28 +40,19 @@ class Regulariser:
             mixed = mix(replace(batch, embeddings=embeddings()))
             predictions = torch.cat((clean, mixed.predict(model)))
         else:
-            mixed, predictions = _together(model, batch, mix)
+            mixed = mix(batch)
+            predictions = _together(model, batch, mixed)
         classes = num_classes_of(predictions, batch)
-        clean_targets = _clean_targets(batch, classes)
-        targets = torch.cat((clean_targets, _mixed_targets(mixed, clean_targets, classes)))
+        hard = batch.y if classes is None or batch.y.is_floating_point() else one_hot(batch.y, classes)
+        targets = torch.cat((hard, mixed.targets(classes)))
         weight, mixed_weight = batch.weight, mixed.weight()
         if weight is not None and mixed_weight is not None:
             weight = torch.cat((weight, mixed_weight))
-        return mean_loss(criterion, predictions, targets, weight)
+        return reduce(criterion(predictions, targets), len(predictions), weight)
 
 
-def _together(model: nn.Module, batch: Batch, mix: Mix) -> tuple[Mixed, Tensor]:
+def _together(model: nn.Module, batch: Batch, mixed: Mixed) -> Tensor:
     """Predictions for both batches: in one pass, unless mixing happens inside the model."""
-    (mixed,), both = mixed_together(batch, mix, clean=True)
-    if both is None:
-        return mixed, torch.cat((model(batch.x), mixed.predict(model)))
-    return mixed, as_tensor(model(both))
-
-
-def _clean_targets(batch: Batch, classes: int | None) -> Tensor:
-    return batch.y if classes is None or batch.y.is_floating_point() else one_hot(batch.y, classes)
-
-
-def _mixed_targets(mixed: Mixed, clean: Tensor, classes: int | None) -> Tensor:
-    """The clean targets, mixed; partners from the pool have targets of their own."""
-    return mixed.plan.for_targets.blend(clean) if mixed.batch.pool is None else mixed.targets(classes)
+    if mixed.place is None:
+        return as_tensor(model(torch.cat((batch.x, mixed.x))))
+    return torch.cat((model(batch.x), mixed.predict(model)))

@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from matplotlib.colors import LogNorm
 
-from tailormix.batch import Batch
+from tailormix.batch import Batch, Draws
 from tailormix.coefficients import SeparatedBetas
-from tailormix.draws import Draws
 from tailormix.kernel import similarity_kernel
-from tailormix.warping import inverse_beta, warp
+from tailormix.warping import warp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,14 +114,9 @@ class Level:
         """The level, in this shape."""
         return torch.full(shape, self.u)
 
-    def levels(self, n: int) -> torch.Tensor:
-        """The normal number at the level, n times."""
-        normal: torch.Tensor = torch.special.ndtri(self.uniform(n).double())
-        return normal.float()
-
     def beta(self, concentration: torch.Tensor) -> torch.Tensor:
         """The quantile of Beta(τ_i, τ_i) at the level."""
-        return inverse_beta(self.uniform(*concentration.shape), concentration)
+        return warp(self.uniform(*concentration.shape), concentration)
 
 
 def coefficient_law(word: Coefficients) -> NDArray[np.float64] | None:

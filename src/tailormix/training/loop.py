@@ -7,15 +7,13 @@ import os
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from tailormix.method import Step
 from tailormix.training import checkpoint, evaluating, run_folder
-from tailormix.training.ahead import mixed_epoch, plain_step
 from tailormix.training.evaluating import judge, selecting_split
-from tailormix.training.one_cpu import OneCPU
 from tailormix.training.optimisation import Position, build_optimiser, schedule
 from tailormix.training.seeding import Sampler, Stream, derive, reseed
 from tailormix.training.signals import Interrupted, polite_stop
@@ -58,8 +56,6 @@ class Parts:
 def make_fabric(settings: Settings) -> Fabric:
     """One device, or every process that ``torchrun`` started, under DDP (gloo on CPUs, nccl on GPUs)."""
     alone = "TORCHELASTIC_RUN_ID" not in os.environ
-    if alone and settings.precision == "32-true" and _on_cpu(settings.accelerator):
-        return cast("Fabric", OneCPU())
     from lightning_fabric import Fabric
 
     machine: dict[str, Any] = {"accelerator": settings.accelerator, "precision": settings.precision}
@@ -69,13 +65,6 @@ def make_fabric(settings: Settings) -> Fabric:
     fabric = Fabric(devices=here, num_nodes=everywhere // here, strategy="ddp", **machine)
     fabric.launch()
     return fabric
-
-
-def _on_cpu(accelerator: str) -> bool:
-    """Whether this accelerator is the CPU here: ``auto`` takes what there is."""
-    if accelerator == "auto":
-        return not (torch.cuda.is_available() or torch.backends.mps.is_available())
-    return accelerator == "cpu"
 
 
 LOOK_EVERY = 25  # steps between looks at a device's numbers; on CPUs a look costs nothing
@@ -148,12 +137,8 @@ def train_epoch(run: Run, asked: threading.Event) -> None:
 def losses(run: Run) -> Iterator[Callable[[], Tensor]]:
     """For each step to come of the epoch under way a function that finds the loss of its batch."""
     state, step, device = run.state, run.step, run.fabric.device
-    mixed = mixed_epoch(run, state.epoch)[state.step :]
-    plan = run.sampler.plan(state.epoch, state.step + len(mixed))
+    plan = run.sampler.plan(state.epoch, state.step)
     batches = run.parts.data.train.batches(plan, run.settings.workers)
-    if mixed:
-        plain = plain_step(step)
-        yield from (partial(plain, x, y) for x, y in mixed)
     for (x, y), (rows, _) in zip(batches, plan, strict=True):
         yield partial(step, x, y, ids=rows.to(device, non_blocking=True), group=run.group)
 
@@ -172,8 +157,7 @@ def train_step(run: Run, find: Callable[[], Tensor]) -> Tensor | float:
     if run.settings.clip:
         run.fabric.clip_gradients(run.step, run.optimiser, max_norm=run.settings.clip)
     run.optimiser.step()
-    for parameter in run.parameters:
-        parameter.grad = None  # what zero_grad does, without its bookkeeping
+    run.optimiser.zero_grad()
     return found if share == 1 else found * share
 
 

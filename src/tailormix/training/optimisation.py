@@ -58,8 +58,6 @@ def build_optimiser(
     >>> build_optimiser("sgd", [torch.nn.Parameter(torch.zeros(1))], {"lr": 0.5}).param_groups[0]["momentum"]
     0.9
     """
-    from tailormix.training.lean import lean
-
     record = OPTIMISERS[checks.known("optimiser", name, OPTIMISERS)]
     for key in options:
         checks.known(f"option of optimiser {name}", key, record.defaults)
@@ -67,7 +65,7 @@ def build_optimiser(
     checks.positive("lr", arguments["lr"])
     checks.non_negative("weight_decay", arguments["weight_decay"])
     parameters = list(parameters)
-    make: Any = lean(getattr(importlib.import_module("torch.optim"), record.attribute))
+    make: Any = getattr(importlib.import_module("torch.optim"), record.attribute)
     return cast("optim.Optimizer", make(parameters, fused=fused and _fusible(parameters), **arguments))
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from tailormix import checks
 from tailormix.integrations.sklearn.base import SPARSE, MixupEstimator, dense, method_of, plain
 from tailormix.integrations.sklearn.network import Network, Task, has_dropout, spread, variance_scale
-from tailormix.objectives.reduction import squared_error
+from tailormix.objectives.mixed import squared_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from tailormix import checks
-from tailormix.batch import mix
+from tailormix.batch import Plan
 from tailormix.embeddings import catch_input
-from tailormix.kernel import euclidean, similarity_kernel
+from tailormix.kernel import as_rows, similarity_kernel
 from tailormix.warping import warp
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ def mixed_pairs(
     used[first] = used[second] = True
     features, predicted = _alone(model, split, used.nonzero()[:, 0], checks.known("space", space, SPACES))
     near, far = (used.cumsum(0)[index] - 1 for index in (first, second))
-    lengths = torch.cat([euclidean(features[a], features, b).double() for a, b in _parts(near, far)])
+    points = as_rows(features).double()
+    lengths = torch.cat([(points[a] - points[b]).norm(dim=1) for a, b in _parts(near, far)])
     distance = (lengths.square() / lengths.square().mean()).float()
     labels = [split.targets.cpu()[index] for index in (first, second)]
     right = (predicted[near] == labels[0]) & (predicted[far] == labels[1])
@@ -207,7 +208,9 @@ def _alone(model: nn.Module, split: Split, rows: Tensor, space: str) -> tuple[Te
 @torch.no_grad()
 def _mixed(model: nn.Module, split: Split, first: Tensor, second: Tensor, lam: Tensor) -> Tensor:
     """Predicted classes (n,) of the mixed points."""
-    mixed = (mix(split.batch(a)[0], split.batch(b)[0], part) for a, b, part in _parts(first, second, lam))
+    mixed = (
+        Plan(b, part).blend(split.batch(a)[0], split.batch(b)[0]) for a, b, part in _parts(first, second, lam)
+    )
     return torch.cat([model(x).argmax(1).cpu() for x in mixed])
 
 

@@ -1,15 +1,14 @@
-"""Shared by the tests of the methods: small models that count, words and draws with known values."""
+"""Shared by the tests of the methods: small models that count, components and draws with known values."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
-from tailormix.draws import Draws
 from torch import Tensor, nn
 
 from tailormix import Plan
-from tailormix.batch import Batch
+from tailormix.batch import Batch, Draws
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,19 +48,15 @@ class Square(nn.Module):
 
 
 class Scripted:
-    """Draws whose uniforms are written down in advance, one list a call."""
+    """Draws whose uniforms are written down in advance, one list per call."""
 
     device = torch.device("cpu")
-    permutation = Draws.permutation
 
     def __init__(self, *values: list[float]) -> None:
         self.values = list(values)
 
     def uniform(self, *shape: int) -> Tensor:
         return torch.tensor(self.values.pop(0)).view(shape)
-
-    def levels(self, n: int) -> Tensor:
-        return torch.special.ndtri(self.uniform(n).double()).float()
 
     def below(self, n: int, count: int) -> Tensor:
         return (self.uniform(count) * n).long()

@@ -5,11 +5,12 @@ import math
 import pytest
 import torch
 from scipy import stats
-from tailormix.draws import Draws
 
-from tailormix.warping import uniform_at
+from tailormix.batch import Batch, Draws
+from tailormix.pairs import RandomPairs
 
 CPU = torch.device("cpu")
+THREE = Batch(torch.rand(3, 1), torch.zeros(3))
 
 
 def draws(seed: int = 0) -> Draws:
@@ -41,7 +42,7 @@ def test_direct_beta_with_huge_tau_is_a_half(tau: float) -> None:
     torch.testing.assert_close(lam, torch.full((1000,), 0.5), rtol=0, atol=1e-5)
 
 
-def test_direct_beta_takes_one_parameter_a_draw() -> None:
+def test_direct_beta_takes_one_parameter_per_draw() -> None:
     lam = draws().beta(torch.tensor([1e-6, 1e8]).repeat(500))
     assert bool((lam[1::2] - 0.5).abs().max() < 1e-3)
     assert bool(((lam[::2] < 1e-3) | (lam[::2] > 0.999)).all())
@@ -50,7 +51,7 @@ def test_direct_beta_takes_one_parameter_a_draw() -> None:
 def test_permutations_are_uniform() -> None:
     """Each of the 6 orders of 3 things: 6000 draws, chi-square with 5 degrees of freedom."""
     source = draws()
-    orders = [tuple(source.permutation(3).tolist()) for _ in range(6000)]
+    orders = [tuple(RandomPairs()(THREE, source).tolist()) for _ in range(6000)]
     counts = [orders.count(order) for order in sorted(set(orders))]
     assert len(counts) == 6
     assert stats.chisquare(counts).pvalue > 1e-3
@@ -64,18 +65,9 @@ def test_indices_below() -> None:
     assert {draws(seed).choice(3) for seed in range(30)} == {0, 1, 2}
 
 
-def test_levels_are_normal_and_their_place_is_uniform() -> None:
-    level = draws().levels(20_000)
-    assert stats.kstest(level.double().numpy(), "norm").pvalue > 1e-3
-    assert stats.kstest(uniform_at(level).double().numpy(), "uniform").pvalue > 1e-3
-    torch.testing.assert_close(uniform_at(-level), 1 - uniform_at(level), rtol=0, atol=1.2e-7)
-
-
 def test_one_seed_one_result() -> None:
     for draw in (
         lambda d: d.uniform(5),
-        lambda d: d.levels(5),
-        lambda d: d.permutation(9),
         lambda d: d.below(100, 9),
         lambda d: d.beta(torch.full((9,), 0.7)),
         lambda d: torch.tensor(d.choice(10**9)),
@@ -87,22 +79,13 @@ def test_one_seed_one_result() -> None:
 def test_generator_leaves_the_global_state_alone() -> None:
     before = torch.random.get_rng_state()
     source = draws()
-    source.uniform(3), source.levels(3), source.permutation(3), source.below(5, 3), source.choice(5)
+    source.uniform(3), source.below(5, 3), source.choice(5)
     source.beta(torch.ones(3))
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_default_device_does_not_matter() -> None:
-    expected = draws().uniform(3), draws().levels(3), draws().choice(10**9)
+    expected = draws().uniform(3), draws().choice(10**9)
     with torch.device("meta"):
         assert torch.equal(draws().uniform(3), expected[0])
-        assert torch.equal(draws().levels(3), expected[1])
-        assert draws().choice(10**9) == expected[2]
-
-
-def test_generator_must_live_on_the_cpu() -> None:
-    class Elsewhere:
-        device = torch.device("cuda", 0)
-
-    with pytest.raises(ValueError, match="generator must be a CPU generator, got one on cuda:0"):
-        Draws(CPU, Elsewhere())  # type: ignore[arg-type]
+        assert draws().choice(10**9) == expected[1]

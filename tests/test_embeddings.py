@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from helpers import Counting, conv_net
 from tailormix import SKMixup, embed
-from tailormix.embeddings import CHANNELS_LAST, find_layer, rewrite_output, unwrap
+from tailormix.embeddings import FEATURES_LAST, find_layer, rewrite_output, unwrap
 
 
 def hooks(model: nn.Module) -> int:
@@ -63,7 +63,7 @@ def test_pooling_of_positions() -> None:
     model = nn.Sequential(nn.Linear(6, 3), nn.LayerNorm(3), nn.Linear(3, 2))
     assert torch.equal(embed(model, x, "0"), x.mean(1))
     torch.testing.assert_close(embed(model, x, "1"), model[0](x).mean(1).detach())
-    assert nn.LayerNorm in CHANNELS_LAST
+    assert nn.LayerNorm in FEATURES_LAST
     images = torch.rand(4, 3, 5, 5)
     torch.testing.assert_close(embed(conv_net(), images, "0"), images.mean((2, 3)))
 
@@ -214,10 +214,10 @@ class SequenceFirst(Counting):
     [
         (Twice(), "layer 'head' must run exactly once in a forward pass, but ran 2 times"),
         (Never(), "layer 'head' must run exactly once in a forward pass, but ran 0 times"),
-        (SequenceFirst(), r"layer 'head' must see 5 rows, one a sample, but saw shape \(2, 8\)"),
+        (SequenceFirst(), r"layer 'head' must see 5 rows, one per sample, but saw shape \(2, 8\)"),
     ],
 )
-def test_layers_that_do_not_run_once_a_sample(model: nn.Module, message: str) -> None:
+def test_layers_that_do_not_run_once_per_sample(model: nn.Module, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         embed(model, torch.rand(5, 6))
     assert hooks(model) == 0
@@ -244,7 +244,7 @@ def test_compiled_models(in_place: bool) -> None:
     model(x)
     torch.testing.assert_close(embed(model, x), plain.body(x).detach())
     assert SKMixup().loss(model, x, y).isfinite()
-    torch._dynamo.reset()
+    torch.compiler.reset()
 
 
 def test_unwrap() -> None:

@@ -1,4 +1,4 @@
-"""Adding to the library: a new sentence of known words, and a new word."""
+"""Adding to the library: a new recipe of known components, and a new component."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from tailormix import objectives as o
 from tailormix import pairs as p
 
 if TYPE_CHECKING:
-    from tailormix.draws import Draws
-
-    from tailormix.batch import Batch
+    from tailormix.batch import Batch, Draws
     from tailormix.components import Coefficients
 
 X, Y = torch.randn(12, 4, generator=seeded()), torch.arange(12) % 3
@@ -38,7 +36,7 @@ def train(method: Method, steps: int) -> list[float]:
     return losses
 
 
-def test_a_new_sentence_of_known_words() -> None:
+def test_a_new_recipe_of_known_components() -> None:
     """SK RankMixup with optimal-transport pairs, which nobody has published."""
     method = Method(
         p.OptimalTransport(k=4),
@@ -60,9 +58,9 @@ class Halves:
         return Plan(partner, torch.full((len(batch),), 0.5, device=draws.device))
 
 
-def test_a_new_word() -> None:
-    word: Coefficients = Halves()
-    method = Method(p.RandomPairs(), word, i.Linear(), o.MixedTargets(), num_classes=3)
+def test_a_new_component() -> None:
+    component: Coefficients = Halves()
+    method = Method(p.RandomPairs(), component, i.Linear(), o.MixedTargets(), num_classes=3)
     x, y = method(X, Y, generator=seeded())
     partner = method.plan(X, Y, generator=seeded()).partner
     torch.testing.assert_close(x, (X + X[partner]) / 2)
@@ -71,15 +69,15 @@ def test_a_new_word() -> None:
     assert second < first
 
 
-def test_a_new_word_works_with_all_others() -> None:
+def test_a_new_component_works_with_all_others() -> None:
     for objective in (o.Regulariser(), o.RankedMargin(), o.LocallyWeighted()):
         for interpolation in (i.Linear(), i.HiddenLayer()):
             first, second = train(Method(p.RandomPairs(), Halves(), interpolation, objective), steps=2)
             assert first != second
 
 
-def test_words_inside_words() -> None:
-    """Inputs-only mixing of the new word: at λ = ½ neither sample dominates."""
+def test_components_inside_components() -> None:
+    """Inputs-only mixing of the new component: at λ = ½ neither sample dominates."""
     method = Method(p.RandomPairs(), c.TargetsOnly(Halves()), i.Linear(), o.MixedTargets(), num_classes=3)
     plan = method.plan(X, Y, generator=seeded())
     assert plan.for_targets.lam.equal(torch.full((12,), 0.5))

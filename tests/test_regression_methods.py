@@ -100,7 +100,7 @@ def test_a_pool_has_no_embeddings_and_no_hidden_states() -> None:
     classes = SKMixup(partners="pool").fit(X, torch.arange(N) % 3)
     with pytest.raises(ValueError, match="partners from the pool have no embeddings"):
         classes.loss(Staged(), X, torch.arange(N) % 3)
-    assert ManifoldMixup().pairs.pooled is SKManifoldMixup().pairs.pooled is False
+    assert ManifoldMixup().pairs.source == SKManifoldMixup().pairs.source == "batch"
 
 
 POOLED = [Mixup(partners="pool"), RegMixup(partners="pool"), SKMixup(1.0, partners="pool")]

@@ -11,21 +11,10 @@ from scipy import special, stats
 
 from helpers import graph_distance, quantile
 from tailormix import warp
-from tailormix.warping import EXACT_WARPS as EXACT
-from tailormix.warping import (
-    LEVEL_SCALE,
-    STEEPNESS_AT_ONE,
-    WARPS,
-    _fused,
-    _interpolate,
-    _slopes,
-    beta_draw,
-    beta_quantile_slope,
-    shipped_slope,
-    steepness,
-)
+from tailormix.warping import EXACT_WARPS, TABLE, WARPS, slope_table
 
 KINDS = sorted(WARPS)
+COMPILED = torch.compile(warp, backend="aot_eager", fullgraph=True, dynamic=True)
 GRID = 2.0**-24  # the finest step of float32 below 1: there both u and 1-u are exact
 TAUS = [0.0, 1e-45, 1e-38, 1e-20, 1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 30.0, 1e4, 1e6, 1e20, 1e38, math.inf]
 taus = st.floats(-6, 6).map(lambda e: 10.0**e)
@@ -264,11 +253,11 @@ def test_beta_kind_carries_no_gradient() -> None:
 
 
 def test_table_and_exact_mode_offer_the_same_kinds() -> None:
-    assert list(EXACT) == list(WARPS)
+    assert list(EXACT_WARPS) == list(WARPS)
 
 
 def test_table_is_positive_and_steeper_for_smaller_tau() -> None:
-    table = beta_quantile_slope(32, 64)
+    table = slope_table(64, 32)
     assert table.shape == (65, 33)
     assert table.min() > 0
     assert np.isfinite(table).all()
@@ -289,12 +278,6 @@ def test_what_lies_outside_the_domain_is_no_number_where_nobody_looks() -> None:
     assert WARPS["inverse_beta"](u, tau).isnan().all()
     compiled = torch.compile(WARPS["inverse_beta"], backend="aot_eager", fullgraph=True)
     assert compiled(u, tau).isnan().all()
-
-
-@pytest.mark.parametrize("tau", [0.0, 5e-324, 1e-6, 1.0, 7.0, 1e300])
-def test_steepness(tau: float) -> None:
-    expected = math.inf if tau == 0 else -(math.log(9) + math.log(tau)) / 2
-    assert steepness(tau) == pytest.approx(expected)
 
 
 def test_autocast_changes_nothing() -> None:
@@ -319,7 +302,7 @@ def test_autocast_changes_nothing() -> None:
         ((torch.rand(2), math.nan), ValueError, "tau must be >= 0, got nan"),
         ((torch.rand(2), torch.tensor([1.0, -2.0])), ValueError, "tau must be >= 0, got -2.0"),
         ((torch.rand(2), "1"), TypeError, "tau must be a number, got str: '1'"),
-        ((torch.rand(2), torch.rand(3)), ValueError, "shape"),
+        ((torch.rand(2), torch.rand(3)), RuntimeError, "must match"),
         (
             (torch.rand(2), 1.0, "inverse-beta"),
             ValueError,
@@ -333,45 +316,12 @@ def test_bad_input(arguments: tuple[object, ...], error: type[Exception], messag
         warp(*arguments)  # type: ignore[arg-type]
 
 
-@given(pairs=st.lists(st.tuples(st.floats(-7, 7, width=32), taus), min_size=1, max_size=50))
-def test_a_draw_is_the_quantile_at_a_normal_one(pairs: list[tuple[float, float]]) -> None:
-    level, tau = torch.tensor(pairs, dtype=torch.float64).unbind(1)
-    steep = STEEPNESS_AT_ONE - 0.5 * tau.log()
-    lam = beta_draw(level.float(), steep.float())
-    u = special.ndtr(level.numpy())
-    assert graph_distance(u, tau.numpy(), lam.double().numpy()).max() <= 5e-6
-    mirrored = beta_draw(-level.float(), steep.float())
-    torch.testing.assert_close(mirrored, 1 - lam, rtol=0, atol=3e-6)
-
-
-@pytest.mark.parametrize("steep", [-math.inf, -1e30, -100.0, 0.0, 100.0, 1e30, math.inf])
-def test_draws_of_any_steepness_are_numbers(steep: float) -> None:
-    level = torch.tensor([-9.0, -6.0, -1.0, -GRID, 0.0, GRID, 1.0, 6.0, 9.0])
-    lam = beta_draw(level, torch.full((9,), steep))
-    assert ((lam >= 0) & (lam <= 1)).all()
-    assert torch.equal(lam, lam.sort().values)
-    assert lam[4] == 0.5
-    if steep < -10:
-        assert lam.tolist()[1:-1] == [0.5] * 7
-    if steep > 10:
-        assert lam.tolist() == [0.0] * 4 + [0.5] + [1.0] * 4
-
-
 @given(pairs=points)
-def test_compiled_arithmetic_lies_on_the_graph(pairs: list[tuple[float, float]]) -> None:
+def test_compiled_code_gives_the_same(pairs: list[tuple[float, float]]) -> None:
     u, tau = arrays(pairs)
-    level = u.logit() * LEVEL_SCALE
-    places = level.sigmoid(), (-0.5 * (9 * tau).log()).sigmoid()
-    slopes = _slopes(torch.device("cpu"), torch.float32)
-    lam = torch.sigmoid(_fused(*places, slopes) * level)
-    assert graph_distance(u.double().numpy(), tau.double().numpy(), lam.double().numpy()).max() <= 5e-6
-    eager = torch.sigmoid(_interpolate(*places) * level)
-    torch.testing.assert_close(lam, eager, rtol=0, atol=2e-6)
-    ends = torch.tensor([0.5, 1.0, 0.0]), torch.tensor([1.0, 0.0, 0.5])
-    torch.testing.assert_close(_fused(*ends, slopes), _interpolate(*ends), rtol=2e-6, atol=0)
+    torch.testing.assert_close(COMPILED(u, tau), warp(u, tau), rtol=0, atol=2e-6)
 
 
 def test_the_shipped_table_is_what_its_code_computes() -> None:
-    table = shipped_slope()
-    assert table.dtype == np.float32
-    np.testing.assert_allclose(table, beta_quantile_slope(), rtol=1e-6)
+    assert TABLE.dtype == torch.float32
+    np.testing.assert_allclose(TABLE.numpy(), slope_table(), rtol=1e-6)

@@ -118,14 +118,15 @@ class Draws:
 
     def uniform(self, *shape: int) -> Tensor:
         """U(0, 1), of the given shape."""
-        device = self.device if self.generator is None else "cpu"
-        draw = torch.rand(shape, generator=self.generator, dtype=torch.float32, device=device)
-        return draw.to(self.device)
+        if self.generator is None:  # not even as an argument, which has no compiled form of unknown size
+            return torch.rand(shape, dtype=torch.float32, device=self.device)
+        return torch.rand(shape, generator=self.generator, dtype=torch.float32, device="cpu").to(self.device)
 
     def below(self, n: int, count: int) -> Tensor:
         """``count`` indices, uniform in {0, ..., n-1}, with replacement."""
-        device = self.device if self.generator is None else "cpu"
-        return torch.randint(n, (count,), generator=self.generator, device=device).to(self.device)
+        if self.generator is None:
+            return torch.randint(n, (count,), device=self.device)
+        return torch.randint(n, (count,), generator=self.generator, device="cpu").to(self.device)
 
     def choice(self, n: int) -> int:
         """One index below n, on the host: drawn there, so that no device has to be waited for."""
@@ -177,7 +178,7 @@ class Batch:
     group: ProcessGroup | None = None
     classification: bool = field(init=False)  # integer targets, or a number of classes
 
-    def __post_init__(self) -> None:
+    def __post_init__(self) -> None:  # noqa: C901
         x: Any = self.x
         y: Any = self.y
         if not isinstance(x, Tensor) or not x.is_floating_point() or not x.dim() or not len(x):
@@ -199,6 +200,8 @@ class Batch:
             soft = (len(x), self.num_classes)
             raise ValueError(f"soft targets must have shape {soft}, got {tuple(y.shape)}")
         self.classification = self.num_classes is not None or not y.is_floating_point()
+        if self.num_classes is not None and not y.is_floating_point():
+            check_range(y, self.num_classes)
 
     def __len__(self) -> int:
         return self.x.shape[0]

@@ -268,12 +268,14 @@ class Remix:
         return replace(self, counts=tuple(counts.tolist()))
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
-        plan = Beta(self.alpha, self.per)(batch, partner, draws)
+        n = len(batch)
+        lam = draw_beta(self.alpha, n if self.per == "sample" else 1, draws).expand(n)
         frequency = self._frequency(batch)
         ratio = frequency / frequency[partner]
-        lam = torch.where((ratio >= self.kappa) & (plan.lam < self.threshold), 0.0, plan.lam)
-        lam = torch.where((ratio <= 1 / self.kappa) & (1 - plan.lam < self.threshold), 1.0, lam)
-        return replace(plan, lam_targets=lam)
+        rarer_partner = (ratio >= self.kappa) & (lam < self.threshold)
+        rarer_sample = (ratio <= 1 / self.kappa) & (1 - lam < self.threshold)
+        lam_targets = torch.where(rarer_partner, 0.0, torch.where(rarer_sample, 1.0, lam))
+        return Plan(partner, lam, lam_targets)
 
     def _frequency(self, batch: Batch) -> Tensor:
         """N_i, the number of training samples of each sample's class, (n,)."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import torch
 
+from tailormix import checks
+
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed import ProcessGroup
@@ -45,9 +47,9 @@ def pair_distance(
     # In float64, where squares of float32 neither overflow nor vanish; one kind of device has none.
     wide = torch.float32 if z.device.type == "mps" else torch.float64
     difference = z.detach().to(wide) - others.detach().to(wide)
-    distance = difference.square().reshape(len(z), -1).sum(1)
+    distance = difference.square().reshape(len(z), math.prod(z.shape[1:])).sum(1)
     if distance.is_cpu and not torch.compiler.is_compiling() and not bool(distance.isfinite().all()):
-        _reject_points(distance)
+        _reject_points(~distance.isfinite(), " or in its partner's")
     if not squared:
         distance = distance.sqrt()
     mean = distance.mean() if group is None else _mean_over(distance, group)
@@ -55,12 +57,9 @@ def pair_distance(
     return relative.to(torch.float64 if z.dtype == torch.float64 else torch.float32)
 
 
-def _reject_points(distance: Tensor) -> NoReturn:
-    row = int((~distance.isfinite()).nonzero()[0])
-    raise ValueError(
-        "embeddings (or x or y, where space= says so) must be finite, got NaN or infinity in row "
-        f"{row} or in its partner's"
-    )
+def _reject_points(bad: Tensor, where: str = "") -> NoReturn:
+    what = "embeddings (or x or y, where space= says so) must be finite"
+    raise ValueError(f"{what}, got NaN or infinity in row {int(bad.nonzero()[0])}{where}")
 
 
 def all_distances(z: Tensor) -> Tensor:
@@ -71,6 +70,8 @@ def all_distances(z: Tensor) -> Tensor:
             [3., 0.]])
     """
     rows = as_rows(z)
+    if checks.readable(rows) and not bool(rows.isfinite().all()):
+        _reject_points(~rows.isfinite().all(1))
     # Not by ‖a‖² + ‖b‖² - 2ab, which loses the differences of points far from the origin.
     return torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")
 
@@ -87,10 +88,10 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     >>> similarity_kernel(torch.tensor([0.5, 1.0, 1.5]), tau_max=1.0, tau_std=0.5)
     tensor([2.7183, 1.0000, 0.3679])
     """
-    if not (tau_max >= 0 and tau_std > 0):
-        raise ValueError(f"tau_max must be >= 0 and tau_std > 0, got tau_max={tau_max}, tau_std={tau_std}")
+    if type(tau_max) is not float or type(tau_std) is not float or not 0 < tau_std < math.inf > tau_max >= 0:
+        checks.non_negative("tau_max", tau_max), checks.positive("tau_std", tau_std)
     slope = min(0.5 / tau_std / tau_std, STEEPEST)
-    exponent = -slope * (distance - 1)
+    exponent = -slope * ((distance if distance.dtype == torch.float64 else distance.float()) - 1)
     return tau_max * exponent.clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT).exp()
 
 

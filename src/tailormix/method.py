@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from tailormix import checks
-from tailormix.batch import Batch, Draws, Mixed, Pool, check_range
+from tailormix.batch import Batch, Draws, Mixed, Pool
 from tailormix.embeddings import embed
 from tailormix.objectives.mixed import check_history, default_criterion
 
@@ -88,8 +88,6 @@ class Method:
             Batch(x, y, self.num_classes, embeddings, self.pool, group=group),
             Draws(x.device, generator),
         )
-        if self.num_classes is not None and not y.is_floating_point():
-            check_range(y, self.num_classes)
         return self.coefficients(batch, self.pairs(batch, draws), draws)
 
     def __call__(
@@ -118,6 +116,8 @@ class Method:
         draws = Draws(x.device, generator)
         if plan is None:
             plan = self.coefficients(batch, self.pairs(batch, draws), draws)
+        elif len(plan) != len(batch):
+            raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
         mixed = self.interpolation(batch, plan, draws)
         return mixed.x, mixed.targets()
 
@@ -150,6 +150,8 @@ class Method:
             generator: a CPU generator for everything the method draws.
 
         """
+        if plan is not None and len(plan) != len(x):
+            raise ValueError(f"plan must have {len(x)} rows like x, got {len(plan)}")
         if not isinstance(model, nn.Module):
             raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
         points = (

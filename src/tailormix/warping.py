@@ -26,6 +26,7 @@ COLUMN_SCALE = 3 / 8  # more puts the columns nearer to λ = ½, less nearer to 
 LAST_LOGIT = 17.33  # the logit of 1 - 2⁻²⁵, where uniform draws in float32 end
 FLATTEST, STEEPEST = 1e-24, 1e24  # stand for the slopes 0 and ∞, so that λ = 0, ½ and 1 stay where they are
 NEGLIGIBLE = -30.0  # below e^-30 the leading term of the incomplete beta function is exact in float64
+INFINITE = 1e38  # stands for τ = ∞, and float32 holds it
 LIMIT = 1e30  # stands for an infinite logit, so that 0·∞ and ∞/∞ never arise
 STEEP, FLAT = 1e-8, 1e12  # beyond these τ the limits in closed form are exact to the last digit that matters
 
@@ -67,7 +68,7 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
         raise TypeError(f"lam must be a floating-point tensor, got dtype {lam.dtype}")
     wide = torch.float64 if lam.dtype == torch.float64 else torch.float32  # half would turn τ = 1e5 into ∞
     if not isinstance(tau, torch.Tensor):
-        tau = torch.full((), checks.number("tau", tau), dtype=wide, device=lam.device)
+        tau = torch.full((), min(checks.number("tau", tau), INFINITE), dtype=wide, device=lam.device)
     tau = tau.to(wide)
     family = EXACT_WARPS if exact else WARPS
     warped = family[kind](lam, tau)
@@ -122,8 +123,8 @@ def _beta(lam: Tensor, tau: Tensor) -> Tensor:
     def log_slope(log_level: Tensor) -> Tensor:
         return _slope(-log_level.exp(), row).log()
 
-    goal = torch.logit(torch.minimum(lam, 1 - lam)).clamp(-LIMIT, -1 / LIMIT)
-    aim = (-goal).log()
+    goal = torch.logit(torch.minimum(lam, 1 - lam)).clamp(min=-LIMIT)
+    aim = (-goal).clamp(min=1 / LIMIT).log()
     before, miss_before = aim, log_slope(aim)
     now = (before - miss_before).clamp(max=80.0)  # e^80 is beyond LIMIT and within float32
     for _ in range(4):

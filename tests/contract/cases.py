@@ -65,7 +65,7 @@ class Case:
     def method(self, targets: str = "indices", inputs: str = "images") -> Method:
         classes = None if targets in REAL else CLASSES
         built = build_method(self.name, num_classes=classes, **dict(self.settings))
-        if not (built.pairs.pooled or self.name == "remix"):
+        if not (built.pairs.source == "pool" or self.name == "remix"):
             return built
         seen = "indices" if targets in REAL and self.name in CLASSES_ONLY else targets
         return built.fit(*data(20, inputs, seen, seed=9)[:2])

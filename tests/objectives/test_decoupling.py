@@ -23,7 +23,7 @@ HALVES = torch.tensor([0.75, 0.25])
 class Swap:
     """The two samples of a batch with one another."""
 
-    pooled = needs_embeddings = False
+    source, needs_embeddings = "batch", False
 
     def __call__(self, _batch: object, _draws: object) -> torch.Tensor:
         return torch.tensor([1, 0])

@@ -10,7 +10,7 @@ from torch import nn
 
 from nets import Staged, seeded
 from tailormix import MITA
-from tailormix.objectives.decoupling import normalised_apart
+from tailormix.objectives.decoupling import grouped_batch_norm
 
 X = torch.randn(5, 4, generator=seeded())
 OTHER = 3 + 2 * torch.randn(5, 4, generator=seeded(1))
@@ -27,7 +27,7 @@ def test_one_pass_of_two_halves_equals_two_passes(momentum: float | None) -> Non
         if isinstance(module, nn.BatchNorm1d):
             module.momentum = momentum
     apart = copy.deepcopy(together)
-    with normalised_apart(together, groups=2):
+    with grouped_batch_norm(together, groups=2):
         outputs = together(torch.cat((X, OTHER)))
     torch.testing.assert_close(outputs, torch.cat((apart(X), apart(OTHER))))
     torch.testing.assert_close(dict(together.named_buffers()), dict(apart.named_buffers()))
@@ -38,7 +38,7 @@ def test_one_pass_of_two_halves_equals_two_passes(momentum: float | None) -> Non
 def test_gradients_equal_those_of_two_passes() -> None:
     together = Staged(norm=norm)
     apart = copy.deepcopy(together)
-    with normalised_apart(together, groups=2):
+    with grouped_batch_norm(together, groups=2):
         together(torch.cat((X, OTHER))).square().sum().backward()
     (apart(X).square().sum() + apart(OTHER).square().sum()).backward()
     for a, b in zip(together.parameters(), apart.parameters(), strict=True):
@@ -49,9 +49,9 @@ def test_layers_come_out_as_they_went_in() -> None:
     model = Staged(norm=norm)
     layer, patched = model.stem[2], model.middle[1]
     patched.forward = original = lambda x: 2 * x  # as libraries do that wrap forward
-    with normalised_apart(model, groups=2):
+    with grouped_batch_norm(model, groups=2):
         assert "forward" in layer.__dict__
-    with pytest.raises(RuntimeError, match="shapes"), normalised_apart(model, groups=2):
+    with pytest.raises(RuntimeError, match="shapes"), grouped_batch_norm(model, groups=2):
         model(torch.zeros(2, 9))
     assert "forward" not in layer.__dict__
     assert patched.__dict__["forward"] is original
@@ -59,7 +59,7 @@ def test_layers_come_out_as_they_went_in() -> None:
 
 def test_layers_in_evaluation_are_left_alone() -> None:
     model = Staged(norm=norm).eval()
-    with normalised_apart(model, groups=2):
+    with grouped_batch_norm(model, groups=2):
         assert not any("forward" in module.__dict__ for module in model.modules())
 
 
@@ -74,10 +74,10 @@ def test_decoupling_at_stages_runs_its_halves_apart() -> None:
 
 
 def written_out(model: Staged, y: torch.Tensor) -> torch.Tensor:
-    from tailormix.draws import Draws
+    from tailormix.batch import Draws
 
     draws = Draws(torch.device("cpu"), seeded(2))
-    partner, law = draws.permutation(5), MITA().coefficients
+    partner, law = draws.uniform(5).argsort(), MITA().coefficients
     coefficients = iter(law.pairs(draws, 4).unbind(1))
     one, two = next(coefficients)
     first, second = one * X + (1 - one) * X[partner], two * X + (1 - two) * X[partner]

@@ -80,7 +80,7 @@ def test_sample_weights_multiply_the_local_ones() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match="Local Mixup needs a criterion that returns one loss a sample"):
+    with pytest.raises(ValueError, match="Local Mixup needs a criterion that returns one loss per sample"):
         LocalMixup().loss(nn.Identity(), X, ZEROS, nn.MSELoss())
     with pytest.raises(ValueError, match="did you mean 'threshold'"):
         LocalMixup(weighting="treshold")

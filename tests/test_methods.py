@@ -1,4 +1,4 @@
-"""The dictionary of methods: equal to the code, true about its defaults, and of immutable sentences."""
+"""The dictionary of methods: equal to the code, true about its defaults, and of immutable recipes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailormix.methods import Entry
 if TYPE_CHECKING:
     import types
 
-FOLDERS = ("pairs", "coefficients", "interpolation", "objectives")
+QUESTIONS = ("pairs", "coefficients", "interpolation", "objectives")
 PUBLISHED = [
     "erm",
     "mixup",
@@ -48,11 +48,11 @@ def builders(module: types.ModuleType) -> list[object]:
     return [f for _, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == module.__name__]
 
 
-def words(folder: str) -> set[str]:
+def components(question: str) -> set[str]:
     """The classes that a module, or the files of a package, define, private ones aside."""
-    package = importlib.import_module(f"tailormix.{folder}")
+    package = importlib.import_module(f"tailormix.{question}")
     found = [file.name for file in pkgutil.iter_modules(getattr(package, "__path__", []))]
-    modules = [package, *(importlib.import_module(f"tailormix.{folder}.{file}") for file in found)]
+    modules = [package, *(importlib.import_module(f"tailormix.{question}.{file}") for file in found)]
     return {
         name
         for module in modules
@@ -79,24 +79,17 @@ def test_every_method_is_a_public_name(name: str) -> None:
     assert METHODS[name].section
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_every_word_is_exported(folder: str) -> None:
-    package = importlib.import_module(f"tailormix.{folder}")
-    assert words(folder) == set(package.__all__)
-    assert all(inspect.isclass(getattr(package, name)) for name in package.__all__)
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_every_word_is_used_by_a_method(folder: str) -> None:
-    slot = {"interpolation": "interpolation", "objectives": "objective"}.get(folder, folder)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_component_is_used_by_a_method(question: str) -> None:
+    slot = {"interpolation": "interpolation", "objectives": "objective"}.get(question, question)
     used = {type(getattr(entry.build(), slot)).__name__ for entry in METHODS.values()}
-    assert words(folder) == used
+    assert components(question) == used
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_words_are_frozen(folder: str) -> None:
-    package = importlib.import_module(f"tailormix.{folder}")
-    for name in package.__all__:
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_components_are_frozen(question: str) -> None:
+    package = importlib.import_module(f"tailormix.{question}")
+    for name in components(question):
         assert getattr(package, name).__dataclass_params__.frozen, name
 
 
@@ -144,7 +137,7 @@ def test_two_beta_takes_one_of_the_papers_four_settings() -> None:
     assert defaults["alpha_far"] in (0.1, 0.5)
 
 
-def test_settings_reach_the_words() -> None:
+def test_settings_reach_the_components() -> None:
     method = build_method("rankmixup", alpha=0.5, weight=0.3, mixes=2, num_classes=7)
     assert (method.coefficients.alpha, method.objective.weight, method.objective.mixes) == (0.5, 0.3, 2)
     assert method.num_classes == 7

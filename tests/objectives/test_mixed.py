@@ -2,12 +2,13 @@
 
 import pytest
 import torch
-from tailormix.objectives.reduction import cross_entropy, reduce, squared_error
 from torch import nn
 from torch.nn import functional
 
 from helpers import Counting
 from tailormix import ERM, Mixup, Plan, SKMixup
+from tailormix.batch import one_hot
+from tailormix.objectives.mixed import cross_entropy, reduce, squared_error
 
 X, Y = torch.rand(4, 6), torch.tensor([0, 1, 2, 0])
 
@@ -52,7 +53,7 @@ def test_weights_are_mixed_like_the_targets() -> None:
     """Weights 1, 0, 0, 0 with λ = ¼ and the partner next door: the mixed ones are ¼, 0, 0, ¾."""
     model, partner, lam = Counting(), torch.tensor([1, 2, 3, 0]), torch.full((4,), 0.25)
     plan = Plan(partner, lam)
-    losses = cross_entropy(model(plan.blend(X)), plan.blend_labels(Y, 3))
+    losses = cross_entropy(model(plan.blend(X)), plan.blend(one_hot(Y, 3)))
     expected = 0.25 * losses[0] + 0.75 * losses[3]
     got = Mixup().loss(model, X, Y, weight=torch.tensor([1.0, 0, 0, 0]), plan=plan)
     torch.testing.assert_close(got, expected)
@@ -60,8 +61,8 @@ def test_weights_are_mixed_like_the_targets() -> None:
     torch.testing.assert_close(ones, losses.mean())
 
 
-def test_weights_need_one_loss_a_sample() -> None:
-    with pytest.raises(ValueError, match="weights need a criterion that returns one loss a sample"):
+def test_weights_need_one_loss_per_sample() -> None:
+    with pytest.raises(ValueError, match="weights need a criterion that returns one loss per sample"):
         ERM().loss(Counting(), X, Y, nn.CrossEntropyLoss(), weight=torch.ones(4))
 
 

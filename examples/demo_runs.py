@@ -54,8 +54,7 @@ class Task:
 
 def tasks(out: Path, seeds: int, epochs: int | None = None) -> list[Task]:
     """Every problem, method and seed; other settings lead to another folder."""
-    from tailormix.experiments.experiment import read
-    from tailormix.experiments.running import fingerprint
+    from tailormix.experiments.experiment import fingerprint, read
 
     found = []
     for problem, (experiment, settings) in PROBLEMS.items():

@@ -5,9 +5,10 @@ The public names are loaded on first use, so that ``import tailormix`` and the c
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
+# fmt: off
 if TYPE_CHECKING:
     from tailormix.batch import Plan
     from tailormix.embeddings import embed
@@ -39,84 +40,37 @@ if TYPE_CHECKING:
         WarpedMixup,
         build_method,
     )
-    from tailormix.version import __version__
     from tailormix.warping import warp
 
-__all__ = [
-    "ERM",
-    "METHODS",
-    "MITA",
-    "MITL",
-    "CMixup",
-    "CutMix",
-    "KMixup",
-    "LocalMixup",
-    "ManifoldMixup",
-    "Method",
-    "Mixup",
-    "MixupIO",
-    "MixupTO",
-    "Plan",
-    "QuantileMixup",
-    "RankMixup",
-    "RankMixupMRL",
-    "RegMixup",
-    "Remix",
-    "SKCutMix",
-    "SKManifoldMixup",
-    "SKMixup",
-    "SKRegMixup",
-    "Step",
-    "TwoBeta",
-    "WarpedMixup",
-    "__version__",
-    "build_method",
-    "embed",
-    "pair_distance",
-    "similarity_kernel",
-    "warp",
-]
+    __version__: str
 
+__all__ = [
+    "ERM", "METHODS", "MITA", "MITL", "CMixup", "CutMix", "KMixup", "LocalMixup", "ManifoldMixup", "Method",
+    "Mixup", "MixupIO", "MixupTO", "Plan", "QuantileMixup", "RankMixup", "RankMixupMRL", "RegMixup", "Remix",
+    "SKCutMix", "SKManifoldMixup", "SKMixup", "SKRegMixup", "Step", "TwoBeta", "WarpedMixup", "__version__",
+    "build_method", "embed", "pair_distance", "similarity_kernel", "warp",
+]
+# fmt: on
+
+#: the module of each public name that is not one of the methods
 _MODULES = {
-    "CMixup": "tailormix.methods",
-    "CutMix": "tailormix.methods",
-    "ERM": "tailormix.methods",
-    "KMixup": "tailormix.methods",
-    "LocalMixup": "tailormix.methods",
-    "METHODS": "tailormix.methods",
-    "MITA": "tailormix.methods",
-    "MITL": "tailormix.methods",
-    "ManifoldMixup": "tailormix.methods",
-    "Method": "tailormix.method",
-    "Mixup": "tailormix.methods",
-    "MixupIO": "tailormix.methods",
-    "MixupTO": "tailormix.methods",
-    "Plan": "tailormix.batch",
-    "QuantileMixup": "tailormix.methods",
-    "RankMixup": "tailormix.methods",
-    "RankMixupMRL": "tailormix.methods",
-    "RegMixup": "tailormix.methods",
-    "Remix": "tailormix.methods",
-    "SKCutMix": "tailormix.methods",
-    "SKManifoldMixup": "tailormix.methods",
-    "SKMixup": "tailormix.methods",
-    "SKRegMixup": "tailormix.methods",
-    "Step": "tailormix.method",
-    "TwoBeta": "tailormix.methods",
-    "WarpedMixup": "tailormix.methods",
-    "__version__": "tailormix.version",
-    "build_method": "tailormix.methods",
-    "embed": "tailormix.embeddings",
-    "pair_distance": "tailormix.kernel",
-    "similarity_kernel": "tailormix.kernel",
-    "warp": "tailormix.warping",
+    "Method": "method",
+    "Plan": "batch",
+    "Step": "method",
+    "embed": "embeddings",
+    "pair_distance": "kernel",
+    "similarity_kernel": "kernel",
+    "warp": "warping",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_MODULES[name]), name)
+    if name == "__version__":
+        value = metadata.version("tailormix")
+    else:
+        value = getattr(import_module(f"tailormix.{_MODULES.get(name, 'methods')}"), name)
     globals()[name] = value
     return value
 

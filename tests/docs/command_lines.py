@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from docs.small_world import invoke, small_world
 from helpers import ROOT
-from tailormix.experiments.parallel import seeds_of
+from tailormix.experiments.parallel import parse_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def _fewer(arguments: list[str]) -> list[str]:
     words = list(arguments)
     if "--seeds" in words:
         place = words.index("--seeds") + 1
-        words[place] = ",".join(map(str, seeds_of(words[place])[:SEEDS]))
+        words[place] = ",".join(map(str, parse_seeds(words[place])[:SEEDS]))
     return words + LESS.get(words[0], [])
 
 

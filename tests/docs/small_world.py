@@ -26,7 +26,7 @@ from tailormix.data.files import download
 from tailormix.data.files.download import get
 from tailormix.data.files.published import PUBLISHED
 from tailormix.experiments import parallel, running
-from tailormix.experiments.parallel import Outcome, Task
+from tailormix.experiments.parallel import Job, JobResult
 from tailormix.experiments.tuning import study
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def small_world() -> Iterator[None]:
         _offer(patch)
         for name, value in {"ROWS": ROWS, "VALIDATION": HELD, "TEST": HELD}.items():
             patch.setattr(tables, name, value)
-        patch.setattr(running, "_trained", _one_epoch(running._trained))
-        patch.setattr(parallel, "carry_out_all", _one_by_one)
+        patch.setattr(running, "train_experiment", _one_epoch(running.train_experiment))
+        patch.setattr(parallel, "run_jobs", _one_by_one)
         patch.setattr(study, "work_together", _in_turn)
         patch.setattr(Figure, "savefig", _bare(Figure.savefig))
         get("airfoil", Path("data"))
@@ -91,12 +91,12 @@ def _bare(save: Callable[..., None]) -> Callable[..., None]:
     return saved
 
 
-def _one_by_one(tasks: Sequence[Task], jobs: int, engine: str = "local") -> Iterator[Outcome]:
+def _one_by_one(jobs: Sequence[Job], n_jobs: int, engine: str = "local") -> Iterator[JobResult]:
     """What the processes of ``--jobs`` would do, one after another in this one."""
-    assert (jobs >= 1, engine) == (True, "local")
-    for task in tasks:
-        done = invoke(["train", *task.arguments])
-        yield Outcome(task, done.exit_code, done.output)
+    assert (n_jobs >= 1, engine) == (True, "local")
+    for job in jobs:
+        done = invoke(["train", *job.arguments])
+        yield JobResult(job, done.exit_code, done.output)
 
 
 def _in_turn(

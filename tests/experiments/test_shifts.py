@@ -1,4 +1,4 @@
-"""A finished run judged on corrupted images: made files of the published format, with few rows."""
+"""A finished run evaluated on corrupted images: made files of the published format, with few rows."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tailormix.data import images, load, shifted
 from tailormix.data.shifted import CORRUPTIONS
 from tailormix.experiments import building, read
 from tailormix.experiments.running import run_experiment
-from tailormix.experiments.shifts import still_to_judge
+from tailormix.experiments.shifts import missing_shifts
 from tailormix.training import checkpoint, run_folder
 
 ROWS = 4  # of each corruption and severity; published: 10 000
@@ -38,7 +38,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_finished_run_is_judged_later_without_training_again(root: Path) -> None:
+def test_a_finished_run_is_evaluated_later_without_training_again(root: Path) -> None:
     settings = [
         "epochs=1",
         "batch=32",
@@ -52,18 +52,18 @@ def test_a_finished_run_is_judged_later_without_training_again(root: Path) -> No
     assert "shifts" not in plain
     weights = {path.name: path.stat().st_mtime_ns for path in (root / "run" / "checkpoints").iterdir()}
     experiment = read("cifar10-cpu", [*settings, 'also=["cifar10-c"]'])
-    judged = run_experiment(experiment, root / "run")
+    evaluated = run_experiment(experiment, root / "run")
     assert {
         path.name: path.stat().st_mtime_ns for path in (root / "run" / "checkpoints").iterdir()
     } == weights
-    assert {key: value for key, value in judged.items() if key != "shifts"} == plain
-    assert judged == json.loads((root / "run" / run_folder.RESULT).read_text())
-    found = judged["shifts"]["cifar10-c"]
+    assert {key: value for key, value in evaluated.items() if key != "shifts"} == plain
+    assert evaluated == json.loads((root / "run" / run_folder.RESULT).read_text())
+    found = evaluated["shifts"]["cifar10-c"]
     assert found["conditions"] == 5
-    assert still_to_judge(["cifar10-c"], judged) == []
+    assert missing_shifts(["cifar10-c"], evaluated) == []
 
     model = building.build(experiment).model.eval()
-    model.load_state_dict(dict(checkpoint.read(root / "run" / judged["best weights"]).tensors))
+    model.load_state_dict(dict(checkpoint.read(root / "run" / evaluated["best weights"]).tensors))
     right = []
     for severity in range(1, 6):
         for kind in CORRUPTIONS:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tailormix.experiments import read
-from tailormix.experiments.running import fingerprint
+from tailormix.experiments.experiment import fingerprint
 from tailormix.training import Settings, run_folder
 from training.runs import rows_of, train
 

@@ -11,7 +11,7 @@ from tailormix.data import DataSplits
 from tailormix.data.series import series_splits
 from tailormix.data.splits import MemorySplit
 from tailormix.experiments import building
-from tailormix.experiments.experiment import from_flat
+from tailormix.experiments.experiment import Experiment
 from tailormix.losses.registry import LOSSES
 from tailormix.methods import METHODS
 from tailormix.training import make_fabric
@@ -49,7 +49,7 @@ def two_steps(kind: str, monkeypatch: pytest.MonkeyPatch, **sections: Any) -> tu
     name, options, rows = MODELS[kind]
     monkeypatch.setattr(building.data, "load", lambda *_, **__: made(rows))
     flat = {"data": {"name": "moons"}, "model": {"name": name, **options}, **sections}
-    experiment = from_flat({**flat, "batch": 8, "accelerator": "cpu"})
+    experiment = Experiment.from_dict({**flat, "batch": 8, "accelerator": "cpu"})
     torch.manual_seed(0)
     parts = building.build(experiment)
     run = set_up(make_fabric(experiment.training), parts, experiment.training, Path(), silent)

@@ -136,7 +136,7 @@ def _measured(
 def _settings(problems: Sequence[Problem]) -> dict[str, Any]:
     import torch
 
-    from tailormix.version import __version__
+    from tailormix import __version__
 
     return {
         "tailormix": __version__,

@@ -73,9 +73,9 @@ def datasets() -> list[Row]:
 
 def experiments() -> list[Row]:
     """Name and one line of every experiment that ships with the package."""
-    from tailormix.experiments.registry import EXPERIMENTS
+    from tailormix.experiments.experiment import EXPERIMENTS
 
-    return [{"name": name, "what": e.summary} for name, e in EXPERIMENTS.items()]
+    return [{"name": name, "what": e["summary"]} for name, e in EXPERIMENTS.items()]
 
 
 def tables() -> list[Row]:

@@ -1,40 +1,68 @@
-"""What commands that start many runs show: one bar for all on a terminal, one line a run elsewhere."""
+"""Progress of commands on the terminal: bars there, plain lines elsewhere, and a list of what failed."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from tailormix.experiments.parallel import Outcome
+    from tailormix.experiments.parallel import JobResult
 
 
-def shown(outcomes: Iterator[Outcome], total: int) -> Iterator[Outcome]:
-    """Pass the outcomes on, saying of each how it ended and how long the rest may take."""
+@contextlib.contextmanager
+def bars(*, size: bool = False) -> Iterator[Callable[[str, int, int | None], None]]:
+    """A function ``(task, done, total)`` that draws one bar per task on stderr; only terminals see them.
+
+    With ``size`` the numbers are bytes.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(
+        *(columns if size else Progress.get_default_columns()),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        tasks = {}
+
+        def update(task: str, done: int, total: int | None) -> None:
+            if task not in tasks:
+                tasks[task] = progress.add_task(task, total=total)
+            progress.update(tasks[task], completed=done, total=total)
+
+        yield update
+
+
+def show_progress(results: Iterator[JobResult], total: int) -> Iterator[JobResult]:
+    """Pass the results on; print of each how it ended, and how long the rest may take."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
     started = time.monotonic()
-    with Progress(console=console, disable=not console.is_terminal) as bars:
-        task = bars.add_task("runs", total=total)
-        for number, outcome in enumerate(outcomes, start=1):
-            ended = "done" if outcome.result is not None else "failed"
-            bars.advance(task)
+    with Progress(console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("runs", total=total)
+        for number, result in enumerate(results, start=1):
+            ended = "done" if result.result is not None else "failed"
+            progress.advance(task)
             left = (time.monotonic() - started) / number * (total - number)
             rest = f" · about {time_text(left)} left" if number < total else ""
             console.print(
-                f"{number}/{total} {ended}: {outcome.task.path}{rest}", soft_wrap=True, highlight=False
+                f"{number}/{total} {ended}: {result.job.path}{rest}", soft_wrap=True, highlight=False
             )
-            yield outcome
+            yield result
 
 
 def time_text(seconds: float) -> str:
-    """A duration in words.
+    """A duration with its unit.
 
     >>> time_text(40), time_text(300), time_text(9000), time_text(400000)
     ('40 s', '5 min', '2.5 h', '4.6 d')
@@ -46,16 +74,15 @@ def time_text(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} d"
 
 
-def list_failures(failed: Sequence[Outcome]) -> None:
-    """Say what failed, why and how to run it again; exit with 1 if anything did."""
+def list_failures(failed: Sequence[JobResult]) -> None:
+    """Print what failed, why and how to run it again; exit with 1 if anything did."""
     from tailormix.experiments.parallel import NOT_STARTED
 
-    waiting = [outcome for outcome in failed if outcome.said == NOT_STARTED]
+    waiting = [result for result in failed if result.message == NOT_STARTED]
     if waiting:
-        typer.echo(f"{len(waiting)} runs were not started: the same command goes on with them", err=True)
-    for outcome in failed:
-        if outcome in waiting:
-            continue
-        typer.echo(f"failed ({outcome.code}): {outcome.said}\n  again: {outcome.task.command}", err=True)
+        typer.echo(f"{len(waiting)} runs were not started: repeat the command to resume", err=True)
+    for result in failed:
+        if result not in waiting:
+            typer.echo(f"failed ({result.code}): {result.message}\n  again: {result.job.command}", err=True)
     if failed:
         raise typer.Exit(1)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailormix.cli.progress import list_failures, shown
+from tailormix.cli.progress import list_failures, show_progress
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tailormix.experiments.parallel import Outcome
+    from tailormix.experiments.parallel import JobResult
     from tailormix.paper.planning import Plan, PlannedRun
 
 
@@ -82,30 +82,30 @@ def reproduce(
 
 def _planned(name: str, rows: str | None, seeds: str | None, budget: str, protocol: str, out: Path) -> Plan:
     from tailormix import checks
-    from tailormix.experiments.parallel import seeds_of
+    from tailormix.experiments.parallel import parse_seeds
     from tailormix.paper.planning import plan_runs
     from tailormix.paper.tables import BUDGETS, PROTOCOLS, read_table
 
     checks.known("--budget", budget, BUDGETS)
     checks.known("--protocol", protocol, PROTOCOLS)
     wanted = [part.strip() for part in (rows or "").split(",") if part.strip()]
-    chosen = None if seeds is None else seeds_of(seeds)
+    chosen = None if seeds is None else parse_seeds(seeds)
     return plan_runs(read_table(name), out, rows=wanted, seeds=chosen, budget=budget, protocol=protocol)
 
 
-def _carry_out(plan: Plan, jobs: int, engine: str) -> list[Outcome]:
+def _carry_out(plan: Plan, jobs: int, engine: str) -> list[JobResult]:
     """Train what is not finished; the runs that failed."""
     for setting in plan.left_out:
         typer.echo(f"{setting} has no small version and is left out", err=True)
     waiting = _with_data(plan.unfinished())
     if not waiting:
         return []
-    from tailormix.experiments.parallel import carry_out_all
+    from tailormix.experiments.parallel import run_jobs
 
     done = len({run.path for run in plan.runs}) - len(waiting)
     typer.echo(f"{plan.table.name}: {len(waiting)} runs to go, {done} finished before", err=True)
     try:
-        outcomes = list(shown(carry_out_all([run.task() for run in waiting], jobs, engine), len(waiting)))
+        outcomes = list(show_progress(run_jobs([run.job() for run in waiting], jobs, engine), len(waiting)))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     return [outcome for outcome in outcomes if outcome.result is None]

@@ -1,21 +1,20 @@
-"""``tailormix train``: one run with a bar, or many, each in a process of its own."""
+"""``tailormix train``: one run with a bar, or several, each in a process of its own."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailormix.cli.progress import list_failures, shown
-from tailormix.ranks import first_rank, world_size
+from tailormix.cli.progress import list_failures, show_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tailormix.experiments.experiment import Experiment
-    from tailormix.experiments.parallel import Outcome, Task
 
 
 Name = Annotated[
@@ -25,14 +24,14 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="key=value, over the file; sections with a dot: method.tau_std=0.5."),
 ]
-Seeds = Annotated[str | None, typer.Option(help="Seeds, like 0-9 or 1,3,5. Default: the experiment's own.")]
+Seeds = Annotated[str | None, typer.Option(help="Seeds, like 0-9 or 1,3,5. Default: the experiment's seed.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
 Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all runs.")]
 Compile = Annotated[bool, typer.Option("--compile", help="Compile the model.")]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Also write scalars for TensorBoard.")]
 Engine = Annotated[
     str,
-    typer.Option(help="Where many runs go: local, loky, ray (RAY_ADDRESS) or dask (DASK_SCHEDULER_ADDRESS)."),
+    typer.Option(help="Where runs go: local, loky, ray (RAY_ADDRESS) or dask (DASK_SCHEDULER_ADDRESS)."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -48,91 +47,80 @@ def train(
     engine: Engine = "local",
     as_json: Json = False,
 ) -> None:
-    """Train an experiment and judge it; a run that was stopped goes on, a finished one is not repeated.
+    """Train and evaluate an experiment. A run that was stopped resumes; a finished one is not repeated.
 
     Example: tailormix train digits-mlp --set method=mixup --seeds 0-9 --jobs 2
     """
-    from tailormix.experiments.parallel import ENGINES
+    from tailormix.experiments.parallel import ENGINES, Job, run_jobs
 
     chosen = [*(settings or []), *(["compile=true"] if compiled else [])]
-    records = _records(experiment, chosen, seeds)
-    if len(records) > 1 and world_size() > 1:
+    experiments = _experiments(experiment, chosen, seeds)
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    if len(experiments) > 1 and ranks > 1:
         raise typer.BadParameter(
-            f"torchrun trains one run on its {world_size()} ranks: expected one seed, got {len(records)}",
+            f"torchrun trains one run on its {ranks} ranks: expected one seed, got {len(experiments)}",
             param_hint="--seeds",
         )
     if engine not in ENGINES:
         raise typer.BadParameter(f"expected {', '.join(ENGINES)}, got {engine!r}", param_hint="--engine")
-    paths = [_folder(out, experiment, record) for record in records]
-    if len(records) == 1:
-        _finish([(paths[0], _one(records[0], paths[0], tensorboard))], as_json)
+    paths = [_folder(out, experiment, each) for each in experiments]
+    if len(experiments) == 1:
+        _print([(paths[0], _run(experiments[0], paths[0], tensorboard))], as_json)
         return
-    tasks = [
-        _task(experiment, chosen, record, out, path, tensorboard)
-        for record, path in zip(records, paths, strict=True)
+    options = [text for setting in chosen for text in ("--set", setting)]
+    flags = ["--out", str(out), *(["--tensorboard"] if tensorboard else [])]
+    todo = [
+        Job((experiment, *options, "--seeds", str(each.training.seed), *flags), path)
+        for each, path in zip(experiments, paths, strict=True)
     ]
-    outcomes = _many(tasks, jobs, engine)
-    _finish([(o.task.path, o.result) for o in outcomes if o.result is not None], as_json)
-    list_failures([outcome for outcome in outcomes if outcome.result is None])
+    try:
+        results = list(show_progress(run_jobs(todo, jobs, engine), len(todo)))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    found = [(each, each.result) for each in results]
+    _print([(each.job.path, result) for each, result in found if result is not None], as_json)
+    list_failures([each for each, result in found if result is None])
 
 
-def _records(experiment: str, chosen: Sequence[str], seeds: str | None) -> list[Experiment]:
-    """The resolved experiment for every seed; what is wrong with it is wrong use (exit code 2)."""
+def _experiments(experiment: str, settings: Sequence[str], seeds: str | None) -> list[Experiment]:
+    """The experiment for every seed; what is wrong with it is wrong use (exit code 2)."""
     from tailormix.experiments.experiment import read
-    from tailormix.experiments.parallel import seeds_of
+    from tailormix.experiments.parallel import parse_seeds
 
     try:
-        wanted = [None] if seeds is None else seeds_of(seeds)
-        return [read(experiment, chosen, seed=seed) for seed in wanted]
+        wanted = [None] if seeds is None else parse_seeds(seeds)
+        return [read(experiment, settings, seed=seed) for seed in wanted]
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(str(error)) from error
 
 
-def _folder(out: Path, experiment: str, record: Experiment) -> Path:
-    """``OUT/EXPERIMENT/seed-N``; settings of one's own get a folder beside it."""
-    from tailormix.experiments.experiment import name_of, read
-    from tailormix.experiments.running import fingerprint
+def _folder(out: Path, name: str, experiment: Experiment) -> Path:
+    """``OUT/EXPERIMENT/seed-N``; changed settings get a folder beside it."""
+    from tailormix.experiments.experiment import experiment_name, fingerprint, read
 
-    own = fingerprint(record)
-    suffix = "" if own == fingerprint(read(experiment)) else f"-{own}"
-    return out / f"{name_of(experiment)}{suffix}" / f"seed-{record.training.seed}"
+    found = fingerprint(experiment)
+    suffix = "" if found == fingerprint(read(name)) else f"-{found}"
+    return out / f"{experiment_name(name)}{suffix}" / f"seed-{experiment.training.seed}"
 
 
-def _one(record: Experiment, path: Path, tensorboard: bool) -> dict[str, Any]:
-    """Run here, with a bar; every failure is one line and exit code 1."""
+def _run(experiment: Experiment, path: Path, tensorboard: bool) -> dict[str, Any]:
+    """Run in this process, with a bar; every failure is one line and exit code 1."""
     from tailormix.experiments.running import run_experiment
     from tailormix.training.progress import console
 
     try:
         with console(str(path)) as report:
-            return run_experiment(record, path, report=report, with_tensorboard=tensorboard)
+            return run_experiment(experiment, path, report=report, with_tensorboard=tensorboard)
     except (KeyboardInterrupt, ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
         typer.echo(f"error: {str(error) or type(error).__name__}", err=True)
         raise typer.Exit(1) from error
 
 
-def _task(
-    experiment: str, chosen: Sequence[str], record: Experiment, out: Path, path: Path, tensorboard: bool
-) -> Task:
-    from tailormix.experiments.parallel import Task
-
-    options = [word for setting in chosen for word in ("--set", setting)]
-    options += ["--seeds", str(record.training.seed), "--out", str(out)]
-    return Task((experiment, *options, *(["--tensorboard"] if tensorboard else [])), path)
-
-
-def _many(tasks: Sequence[Task], jobs: int, engine: str) -> list[Outcome]:
-    from tailormix.experiments.parallel import carry_out_all
-
-    try:
-        return list(shown(carry_out_all(tasks, jobs, engine), len(tasks)))
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def _finish(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None:
+def _print(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None:
     """Print results, in the order of their folders, once for all ranks."""
-    if not first_rank():
+    from tailormix.experiments.running import is_first_rank
+
+    if not is_first_rank():
         return
     rows = [{"run": str(path), **result} for path, result in sorted(found, key=lambda pair: str(pair[0]))]
     if as_json:
@@ -140,5 +128,5 @@ def _finish(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None
         return
     for row in rows:
         for stage, metrics in row.get("test", {}).items():
-            words = " · ".join(f"{name} {value:.4g}" for name, value in metrics.items())
-            typer.echo(f"{row['run']}: test {stage}: {words}")
+            values = " · ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+            typer.echo(f"{row['run']}: test {stage}: {values}")

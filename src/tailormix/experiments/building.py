@@ -1,4 +1,4 @@
-"""From names to things: data, model, method and criterion of an experiment."""
+"""Build data, model, method and criterion from the names in an experiment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from tailormix import checks, data, losses, models
-from tailormix.experiments.experiment import DEFAULT_LOSS, REGRESSION_LOSSES, settings_of
+from tailormix.experiments.experiment import DEFAULT_LOSS, REGRESSION_LOSSES, method_options
 from tailormix.losses.registry import LOSSES
 from tailormix.methods import build_method
 from tailormix.objectives.mixed import squared_error
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 def build(experiment: Experiment, device: torch.device | str = "cpu") -> Parts:
     """Load the data onto ``device`` and build the rest to fit it; weights come from torch's generator."""
-    splits = data.load(experiment.data.name, seed=experiment.training.seed, **experiment.data.options).to(
-        device
-    )
+    seed = experiment.training.seed
+    splits = data.load(experiment.data.name, seed=seed, **experiment.data.options).to(device)
     if len(splits.train) == 0:
         raise ValueError(f"data set {splits.name} has no training rows: it is for testing only")
     model = models.build(
@@ -41,16 +40,15 @@ def build(experiment: Experiment, device: torch.device | str = "cpu") -> Parts:
 
 
 def _method(experiment: Experiment, splits: DataSplits) -> Method:
-    name, settings = experiment.method.name, dict(experiment.method.options)
-    if splits.num_classes is not None and "num_classes" in settings_of(name):
-        settings.setdefault("num_classes", splits.num_classes)
-    method = build_method(name, **settings)
+    name, options = experiment.method.name, dict(experiment.method.options)
+    if splits.num_classes is not None and "num_classes" in method_options(name):
+        options.setdefault("num_classes", splits.num_classes)
     inputs = _augmented(splits.train, experiment.training.seed)
-    return method.fit(inputs, splits.train.targets)
+    return build_method(name, **options).fit(inputs, splits.train.targets)
 
 
 def _augmented(split: Split, seed: int) -> Callable[[Tensor], Tensor]:
-    """Inputs of any rows, through the split's own augmentation, seeded by the step's random state."""
+    """A function that fetches inputs by row through the split's augmentation, seeded by torch's generator."""
 
     def inputs(rows: Tensor) -> Tensor:
         drawn = int(torch.randint(2**62, (), device="cpu"))

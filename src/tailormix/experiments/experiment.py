@@ -1,19 +1,20 @@
-"""An experiment: its record, and how it is read from files and options and written back."""
+"""An experiment: data, model, method, loss and training settings, as a TOML file and as a frozen record."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import inspect
 import json
 import tomllib
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
 from tailormix.atomic import write_atomically
 from tailormix.data.registry import DATASETS
-from tailormix.experiments.registry import EXPERIMENTS
 from tailormix.losses.registry import LOSSES
 from tailormix.methods import METHODS
 from tailormix.models.registry import MODELS, TIMM_PREFIX
@@ -23,74 +24,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-def lay_over(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """``upper`` wins. A section that names something else starts afresh: old options are not its own.
-
-    >>> lower = {"method": {"name": "sk-mixup", "tau_std": 0.5}, "epochs": 2}
-    >>> lay_over(lower, {"method": {"tau_max": 2.0}})["method"]
-    {'name': 'sk-mixup', 'tau_std': 0.5, 'tau_max': 2.0}
-    >>> lay_over(lower, {"method": "mixup"})["method"]
-    {'name': 'mixup'}
-    """
-    merged = {key: _section(key, value) if key in SECTIONS else value for key, value in lower.items()}
-    for key, value in upper.items():
-        if key in SECTIONS:
-            section, old = _section(key, value), merged.get(key, {})
-            other = section.get("name", old.get("name")) != old.get("name")
-            merged[key] = section if other else {**old, **section}
-        else:
-            merged[key] = value
-    return merged
-
-
-def _section(key: str, value: Any) -> dict[str, Any]:
-    """A section as a dictionary; a plain text is its name."""
-    if isinstance(value, str):
-        return {"name": value}
-    if not isinstance(value, dict):
-        raise TypeError(f"{key} must be a name or a section, got {type(value).__name__}: {value!r}")
-    return value
-
-
-def from_command_line(settings: Sequence[str]) -> dict[str, Any]:
-    """The layer that ``--set key=value`` makes, later ones winning.
-
-    >>> from_command_line(["epochs=3", "method.tau_std=0.5", "model.hidden=[8, 8]", "method=sk-mixup"])
-    {'epochs': 3, 'method': {'tau_std': 0.5, 'name': 'sk-mixup'}, 'model': {'hidden': [8, 8]}}
-    """
-    layer: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals:
-            raise ValueError(f"--set takes key=value, got {setting!r}")
-        _put(layer, key.strip(), parsed(text.strip()))
-    return layer
-
-
-def _put(layer: dict[str, Any], key: str, value: Any) -> None:
-    top, dot, inner = key.partition(".")
-    checks.known("key of the experiment", top, KEYS)
-    if dot and top not in SECTIONS:
-        raise ValueError(f"{top} has no parts, got the key {key!r}")
-    if top not in SECTIONS:
-        layer[top] = value
-    else:
-        new = {inner: value} if dot else _section(top, value)
-        layer[top] = {**layer.get(top, {}), **new}
-
-
-def parsed(text: str) -> Any:
-    """A value as TOML reads it; what is no TOML is text, so that names need no quotes.
-
-    >>> parsed("0.5"), parsed("[1, 2]"), parsed("true"), parsed("sk-mixup")
-    (0.5, [1, 2], True, 'sk-mixup')
-    """
-    try:
-        found = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
-        return text
-    return found["value"] if list(found) == ["value"] else text
-
+SHIPPED = resources.files(__package__) / "files"
+#: the keys of every experiment file that ships with the package, by name
+EXPERIMENTS: dict[str, dict[str, Any]] = {
+    name: tomllib.loads((SHIPPED / f"{name}.toml").read_text(encoding="utf-8"))
+    for name in (
+        "moons",
+        "circles",
+        "digits-mlp",
+        "digits-resnet8",
+        "digits-vit",
+        "cifar10-resnet8",
+        "cifar10-cpu",
+        "airfoil",
+        "exchange-rate",
+        "exchange-rate-short",
+    )
+}
 
 #: losses of real targets; ``denormalised`` multiplies by the data's scale first, as the released code does
 REGRESSION_LOSSES = {"mse": "squared error", "mse-denormalised": "squared error in the published units"}
@@ -101,17 +51,17 @@ DEFAULT_NAMES = {
     "optimiser": Settings().optimiser.name,
     "schedule": Settings().schedule.name,
 }
-PARTS = ("data", "model", "method", "loss")
-SECTIONS = (*PARTS, "optimiser", "schedule")
+COMPONENTS = ("data", "model", "method", "loss")
+SECTIONS = (*COMPONENTS, "optimiser", "schedule")
 SETTINGS = tuple(f.name for f in dataclasses.fields(Settings))
-KEYS = ("summary", *PARTS, *SETTINGS)
+KEYS = ("summary", *COMPONENTS, *SETTINGS)
 #: settings that no file names
 DEFAULTS = {
     name: value.flat() if isinstance(value, Choice) else value
     for name, value in ((name, getattr(Settings(), name)) for name in SETTINGS)
 }
-#: keys that change how a run is carried out, but not what it computes
-CONDUCT = ("summary", "workers", "checkpoint_every", "also")
+#: keys that change how a run is executed, but not what it computes
+EXECUTION_KEYS = ("summary", "workers", "checkpoint_every", "also")
 
 
 @dataclass(frozen=True)
@@ -139,51 +89,39 @@ class Experiment:
             checks.known("model", self.model.name, MODELS)
         for name in self.training.also:
             checks.known("data set of also", name, DATASETS)
-        known_options("method", self.method, {name: settings_of(name) for name in METHODS})
-        known_options("loss", self.loss, _loss_options())
+        losses: dict[str, Mapping[str, Any]] = {name: {} for name in (DEFAULT_LOSS, *REGRESSION_LOSSES)}
+        known_options("method", self.method, {name: method_options(name) for name in METHODS})
+        known_options("loss", self.loss, losses | {name: loss.defaults for name, loss in LOSSES.items()})
 
-    def flat(self) -> dict[str, Any]:
-        """All settings with the keys of a file; a file of them is the same experiment again."""
-        training = {name: getattr(self.training, name) for name in SETTINGS}
-        parts = {name: getattr(self, name) for name in PARTS}
-        values = {"summary": self.summary, **parts, **training}
-        return {k: v.flat() if isinstance(v, Choice) else v for k, v in values.items()}
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Experiment:
+        """The experiment of a file's keys; an unknown key fails with the closest match.
 
+        >>> Experiment.from_dict({"data": {"name": "moons"}, "model": {"name": "mlp"}, "epoch": 3})
+        Traceback (most recent call last):
+        ValueError: unknown key of the experiment 'epoch'; did you mean 'epochs'? Known: summary, ...
+        """
+        for key in values:
+            checks.known("key of the experiment", key, KEYS)
+        for key in ("data", "model"):
+            if key not in values:
+                raise ValueError(f"an experiment needs {key}, got only {', '.join(values) or 'nothing'}")
+        read: dict[str, Any] = {
+            key: _choice(key, value) if key in SECTIONS else value for key, value in values.items()
+        }
+        training = {key: read.pop(key) for key in SETTINGS if key in read}
+        return Experiment(training=Settings(**training), **read)
 
-def from_flat(values: Mapping[str, Any]) -> Experiment:
-    """The experiment of a file's keys; an unknown key fails with the closest match.
+    def to_dict(self) -> dict[str, Any]:
+        """All settings, with the keys of a file."""
+        values = {"summary": self.summary}
+        values |= {name: getattr(self, name) for name in COMPONENTS}
+        values |= {name: getattr(self.training, name) for name in SETTINGS}
+        return {key: value.flat() if isinstance(value, Choice) else value for key, value in values.items()}
 
-    >>> from_flat({"data": {"name": "moons"}, "model": {"name": "mlp"}, "epoch": 3})
-    Traceback (most recent call last):
-    ValueError: unknown key of the experiment 'epoch'; did you mean 'epochs'? Known: summary, ...
-    """
-    for key in values:
-        checks.known("key of the experiment", key, KEYS)
-    for key in ("data", "model"):
-        if key not in values:
-            raise ValueError(f"an experiment needs {key}, got only {', '.join(values) or 'nothing'}")
-    read: dict[str, Any] = {
-        key: _choice(key, value) if key in SECTIONS else value for key, value in values.items()
-    }
-    training = Settings(**{key: value for key, value in read.items() if key in SETTINGS})
-    rest = {key: value for key, value in read.items() if key not in SETTINGS}
-    return Experiment(training=training, **rest)
-
-
-def _choice(key: str, section: Mapping[str, Any]) -> Choice:
-    if "name" not in section:
-        raise ValueError(f"section {key} needs a name, got only {', '.join(section) or 'nothing'}")
-    return Choice(section["name"], {name: value for name, value in section.items() if name != "name"})
-
-
-def settings_of(method: str) -> Mapping[str, Any]:
-    """The settings that a method takes, by name."""
-    return inspect.signature(METHODS[method].build).parameters
-
-
-def _loss_options() -> dict[str, Mapping[str, Any]]:
-    plain: dict[str, Mapping[str, Any]] = {name: {} for name in (DEFAULT_LOSS, *REGRESSION_LOSSES)}
-    return plain | {name: loss.defaults for name, loss in LOSSES.items()}
+    def changed(self) -> dict[str, Any]:
+        """The settings that are not at their defaults, with the keys of a file."""
+        return {key: value for key, value in self.to_dict().items() if value != DEFAULTS.get(key)}
 
 
 def read(experiment: str | Path, settings: Sequence[str] = (), *, seed: int | None = None) -> Experiment:
@@ -195,15 +133,117 @@ def read(experiment: str | Path, settings: Sequence[str] = (), *, seed: int | No
     Traceback (most recent call last):
     ValueError: unknown experiment 'moon'; did you mean 'moons'? Known: moons, ...
     """
-    values = lay_over(lay_over(DEFAULT_NAMES, values_of(experiment)), from_command_line(settings))
-    return from_flat(values if seed is None else {**values, "seed": seed})
+    values = merge(merge(DEFAULT_NAMES, _values(experiment)), parse_settings(settings))
+    return Experiment.from_dict(values if seed is None else {**values, "seed": seed})
 
 
-def values_of(experiment: str | Path) -> dict[str, Any]:
+def to_toml(experiment: Experiment) -> str:
+    """The experiment as a file, without keys at their defaults; read again it is the same experiment.
+
+    >>> print(to_toml(read("moons")))
+    summary = "..."
+    epochs = ...
+    """
+    import tomli_w
+
+    return tomli_w.dumps(experiment.changed())
+
+
+def write_toml(experiment: Experiment, path: Path) -> Path:
+    """Write the file, atomically."""
+    return write_atomically(path, to_toml(experiment))
+
+
+def experiment_name(experiment: str | Path) -> str:
+    """The experiment's name in folders and titles: a file's is its stem."""
+    return Path(experiment).stem if Path(experiment).suffix == ".toml" else str(experiment)
+
+
+def run_name(experiment: Experiment) -> str:
+    """The folder of all seeds of an experiment, whichever table asks for it.
+
+    >>> run_name(read("moons"))
+    'moons-mlp-sk-mixup-...'
+    """
+    names = (experiment.data.name, experiment.model.name, experiment.method.name, fingerprint(experiment))
+    return "-".join(names).replace(":", "-").replace("/", "-")
+
+
+def fingerprint(experiment: Experiment) -> str:
+    """Eight hexadecimal digits that tell experiments apart; seed and ``EXECUTION_KEYS`` do not count.
+
+    Defaults do not count either: a setting that a later version adds leaves old runs recognisable.
+    """
+    ignored = (*EXECUTION_KEYS, "seed")
+    values = {key: value for key, value in experiment.changed().items() if key not in ignored}
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def method_options(method: str) -> Mapping[str, Any]:
+    """The options that a method takes, by name."""
+    return inspect.signature(METHODS[method].build).parameters
+
+
+def merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    """``upper`` over ``lower``. A section with another name replaces the old one with all its options.
+
+    >>> lower = {"method": {"name": "sk-mixup", "tau_std": 0.5}, "epochs": 2}
+    >>> merge(lower, {"method": {"tau_max": 2.0}})["method"]
+    {'name': 'sk-mixup', 'tau_std': 0.5, 'tau_max': 2.0}
+    >>> merge(lower, {"method": "mixup"})["method"]
+    {'name': 'mixup'}
+    """
+    merged = {key: _section(key, value) if key in SECTIONS else value for key, value in lower.items()}
+    for key, value in upper.items():
+        if key in SECTIONS:
+            section, old = _section(key, value), merged.get(key, {})
+            renamed = section.get("name", old.get("name")) != old.get("name")
+            merged[key] = section if renamed else {**old, **section}
+        else:
+            merged[key] = value
+    return merged
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """The keys of ``--set key=value``; later ones win.
+
+    >>> parse_settings(["epochs=3", "method.tau_std=0.5", "model.hidden=[8, 8]", "method=sk-mixup"])
+    {'epochs': 3, 'method': {'tau_std': 0.5, 'name': 'sk-mixup'}, 'model': {'hidden': [8, 8]}}
+    """
+    values: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise ValueError(f"--set takes key=value, got {setting!r}")
+        top, dot, inner = key.strip().partition(".")
+        value = parse_value(text.strip())
+        if checks.known("key of the experiment", top, KEYS) in SECTIONS:
+            values[top] = {**values.get(top, {}), **({inner: value} if dot else _section(top, value))}
+        elif dot:
+            raise ValueError(f"{top} is not a section, got the key {key.strip()!r}")
+        else:
+            values[top] = value
+    return values
+
+
+def parse_value(text: str) -> Any:
+    """A value as TOML reads it; what is no TOML is text, so that names need no quotes.
+
+    >>> parse_value("0.5"), parse_value("[1, 2]"), parse_value("true"), parse_value("sk-mixup")
+    (0.5, [1, 2], True, 'sk-mixup')
+    """
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return found["value"] if list(found) == ["value"] else text
+
+
+def _values(experiment: str | Path) -> dict[str, Any]:
     """The keys of a shipped experiment or of a file."""
     path = Path(experiment)
     if path.suffix != ".toml":
-        return EXPERIMENTS[checks.known("experiment", str(experiment), EXPERIMENTS)].values
+        return EXPERIMENTS[checks.known("experiment", str(experiment), EXPERIMENTS)]
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -212,43 +252,16 @@ def values_of(experiment: str | Path) -> dict[str, Any]:
         raise ValueError(f"cannot read the experiment file {path}: {error}") from error
 
 
-def name_of(experiment: str | Path) -> str:
-    """The experiment's name in folders and titles: a file's is its stem."""
-    return Path(experiment).stem if Path(experiment).suffix == ".toml" else str(experiment)
+def _section(key: str, value: Any) -> dict[str, Any]:
+    """A section as a dictionary; a plain text is its name."""
+    if isinstance(value, str):
+        return {"name": value}
+    if not isinstance(value, dict):
+        raise TypeError(f"{key} must be a name or a section, got {type(value).__name__}: {value!r}")
+    return value
 
 
-def to_toml(experiment: Experiment) -> str:
-    """The experiment's keys, those at their defaults left out; read again it is the same experiment.
-
-    >>> from tailormix.experiments import read
-    >>> print(to_toml(read("moons")))
-    summary = "..."
-    epochs = ...
-    """
-    values = {key: value for key, value in experiment.flat().items() if value != DEFAULTS.get(key)}
-    plain = {key: value for key, value in values.items() if not isinstance(value, dict)}
-    sections = {key: value for key, value in values.items() if isinstance(value, dict)}
-    blocks = ["\n".join(f"{key} = {_value(value)}" for key, value in plain.items())]
-    for name, section in sections.items():
-        blocks.append("\n".join([f"[{name}]", *(f"{key} = {_value(v)}" for key, v in section.items())]))
-    return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def write_toml(experiment: Experiment, path: Path) -> Path:
-    """Write the file, atomically."""
-    return write_atomically(path, to_toml(experiment))
-
-
-def _value(value: Any) -> str:
-    """One value in TOML.
-
-    >>> _value(1e-4), _value(True), _value("a"), _value((1, 2)), _value(float("inf"))
-    ('0.0001', 'true', '"a"', '[1, 2]', 'inf')
-    """
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_value(one) for one in value)}]"
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(one)}" for key, one in value.items()) + " }"
-    if isinstance(value, float):
-        return repr(value)
-    return json.dumps(value, ensure_ascii=False)
+def _choice(key: str, section: Mapping[str, Any]) -> Choice:
+    if "name" not in section:
+        raise ValueError(f"section {key} needs a name, got only {', '.join(section) or 'nothing'}")
+    return Choice(section["name"], {name: value for name, value in section.items() if name != "name"})

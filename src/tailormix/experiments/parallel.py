@@ -1,4 +1,4 @@
-"""Many runs at once: engines, and how all are stopped."""
+"""Several runs at once: each in a process of its own, started through a backend of joblib."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,142 +20,19 @@ from tailormix.training import run_folder
 from tailormix.training.signals import handled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
 
-    Engine = Callable[[int], contextlib.AbstractContextManager[dict[str, Any]]]
 
-
-@dataclass(frozen=True)
-class Flag:
-    """An empty file beside the runs: unlike an event it can be seen from wherever the runs are written.
-
-    >>> from pathlib import Path
-    >>> Flag(Path("no such folder") / "flag").is_set()
-    False
-    """
-
-    path: Path
-
-    def is_set(self) -> bool:
-        """Whether it is there."""
-        return self.path.exists()
-
-    def set(self) -> None:
-        """Put it there."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.touch()
-
-
-@contextlib.contextmanager
-def stop_signal(folder: Path) -> Iterator[Flag]:
-    """A flag in ``folder`` that Ctrl-C, SIGTERM and a closed terminal raise; what was ignored stays so."""
-    flag = Flag(folder / f".stop-{uuid.uuid4().hex}")
-
-    def ask(_: int, __: FrameType | None) -> None:
-        flag.set()
-
-    names = ("SIGINT", "SIGTERM", "SIGHUP")
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    try:
-        with handled([number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN], ask):
-            yield flag
-    finally:
-        flag.path.unlink(missing_ok=True)
-
-
-DASK_ADDRESS, RAY_ADDRESS = "DASK_SCHEDULER_ADDRESS", "RAY_ADDRESS"  # the names that both packages read
-
-
-@contextlib.contextmanager
-def local(jobs: int) -> Iterator[dict[str, Any]]:
-    """Threads of this process: runs are processes anyway, so that a thread to watch each is enough."""
-    yield {"backend": "threading", "n_jobs": jobs}
-
-
-@contextlib.contextmanager
-def loky(jobs: int) -> Iterator[dict[str, Any]]:
-    """Processes of this machine."""
-    yield {"backend": "loky", "n_jobs": jobs}
-
-
-@contextlib.contextmanager
-def dask(jobs: int) -> Iterator[dict[str, Any]]:
-    """The cluster at ``DASK_SCHEDULER_ADDRESS``, or one of ``jobs`` threads that ends with the runs."""
-    distributed = _package("dask", "distributed")
-    with contextlib.ExitStack() as stack:
-        address = os.environ.get(DASK_ADDRESS)
-        if not address:
-            local_workers = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
-            cluster = distributed.LocalCluster(**local_workers, dashboard_address=None, memory_limit=0)
-            address = stack.enter_context(cluster)
-        try:
-            client = stack.enter_context(distributed.Client(address, set_as_default=False))
-        except (OSError, ValueError) as error:
-            raise _unreachable("dask", DASK_ADDRESS, address, error) from error
-        yield {"backend": "dask", "client": client, "n_jobs": jobs}
-
-
-@contextlib.contextmanager
-def ray(jobs: int) -> Iterator[dict[str, Any]]:
-    """The cluster at ``RAY_ADDRESS``, or one of ``jobs`` places that ends with the runs."""
-    package = _package("ray", "ray")
-    _package("ray", "ray.util.joblib").register_ray()
-    address = os.environ.get(RAY_ADDRESS)
-    started = {} if address else {"address": "local", "num_cpus": jobs, "include_dashboard": False}
-    with _handlers_kept():
-        try:
-            package.init(**started, log_to_driver=False, logging_level="ERROR")
-        except (OSError, ValueError, RuntimeError) as error:
-            raise _unreachable("ray", RAY_ADDRESS, address, error) from error
-        try:
-            # A run that asks Ray for no GPU is shown none: jobs share what the cluster has.
-            share = min(1.0, package.cluster_resources().get("GPU", 0) / jobs)
-            # joblib's backend for Ray gives outcomes only when all are there; meanwhile joblib itself tells.
-            yield {"backend": "ray", "ray_remote_args": {"num_gpus": share}, "n_jobs": jobs, "verbose": 11}
-        finally:
-            package.shutdown()
-
-
-ENGINES: dict[str, Engine] = {"local": local, "loky": loky, "ray": ray, "dask": dask}
-
-
-@contextlib.contextmanager
-def _handlers_kept() -> Iterator[None]:
-    """Ray puts a handler of its own on SIGTERM, and leaves it there."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _package(engine: str, name: str) -> Any:
-    """A module of the package that an engine needs."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
-        raise ValueError(f"--engine {engine} needs the package {package}: pip install {package}") from error
-
-
-def _unreachable(engine: str, variable: str, address: object, error: Exception) -> ValueError:
-    where = f"the cluster at {variable}={address}" if os.environ.get(variable) else "a cluster of its own"
-    return ValueError(f"--engine {engine} cannot use {where}: {error}")
-
-
-#: variables that a run on another machine needs as they are here; all others are that machine's own
-SENT = r"PYTHONPATH|TAILORMIX_.*"
+#: joblib's backend for every ``--engine``; a job is a process anyway: a thread to wait for it is enough
+ENGINES = {"local": "threading", "loky": "loky", "ray": "ray", "dask": "dask"}
+COMMAND = (sys.executable, "-m", "tailormix")
 LOG = "log.txt"
 NOT_STARTED = "not started"
-PROGRAM = "import typer; from tailormix.cli.train import train; typer.run(train)"
 
 
 @dataclass(frozen=True)
-class Task:
+class Job:
     """A run to be started: the arguments of ``tailormix train``, and its folder."""
 
     arguments: tuple[str, ...]
@@ -169,104 +45,169 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a run ended: its exit code (negative: killed by that signal) and the end of its log."""
+class JobResult:
+    """How a run ended: its exit code (negative: killed by that signal) and the last line of its log."""
 
-    task: Task
+    job: Job
     code: int
-    said: str = ""
+    message: str = ""
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """What the run found, if it finished."""
-        return run_folder.read_json(self.task.path / run_folder.RESULT) if self.code == 0 else None
+        """The run's ``result.json``, if it finished."""
+        return run_folder.read_json(self.job.path / run_folder.RESULT) if self.code == 0 else None
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What a run finds around it, on whichever machine: the folder it starts in, and variables to be set."""
+def run_jobs(jobs: Sequence[Job], n_jobs: int, engine: str = "local") -> Iterator[JobResult]:
+    """Run the jobs, ``n_jobs`` at a time, and yield each result as it arrives.
 
-    folder: Path
-    variables: Mapping[str, str]
-
-    @staticmethod
-    def here(jobs: int) -> Surroundings:
-        """Those of this process, with the cores shared out over the jobs unless somebody has decided."""
-        threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // jobs))
-        sent = {name: value for name, value in os.environ.items() if re.fullmatch(SENT, name)}
-        return Surroundings(Path.cwd(), {**sent, "OMP_NUM_THREADS": threads})
-
-
-def carry_out(task: Task, around: Surroundings, stop: Flag) -> Outcome:
-    """Run one task to its end, in a process of its own; its words go to its log."""
-    if stop.is_set():
-        return Outcome(task, -signal.SIGTERM, NOT_STARTED)
-    path = around.folder / task.path
-    try:
-        run_folder.prepare(path)
-        with (path / LOG).open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, *task.arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **around.variables},
-                cwd=around.folder,
-                process_group=0,  # Ctrl-C is passed on once, below; the terminal would say it a second time
-            )
-            code = _wait(process, stop)
-    except (OSError, run_folder.RunError) as error:
-        return Outcome(task, 1, str(error))
-    return Outcome(task, code, "" if code == 0 else _tail(path / LOG))
-
-
-def _wait(process: subprocess.Popen[bytes], stop: Flag) -> int:
-    """Wait for the run; pass a wish to stop on to it, once, so that it saves and ends."""
-    told = False
-    while True:
-        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            return process.wait(0.2)
-        if not told and stop.is_set():
-            process.terminate()
-            told = True
-
-
-def _tail(path: Path, lines: int = 1) -> str:
-    return " / ".join(path.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-lines:])
-
-
-def carry_out_all(tasks: Sequence[Task], jobs: int, engine: str = "local") -> Iterator[Outcome]:
-    """Run the tasks, ``jobs`` at a time, and yield each as it ends; Ctrl-C and SIGTERM end all."""
+    Ctrl-C and SIGTERM stop them all; a job that fails stops no other.
+    """
     import joblib
 
-    if not tasks:
+    if not jobs:
         return
-    start = ENGINES[checks.known("engine", engine, ENGINES)]
-    around = Surroundings.here(jobs)
-    with start(jobs) as options, stop_signal(around.folder / tasks[0].path.parent) as stop:
-        work = (joblib.delayed(carry_out)(task, around, stop) for task in tasks)
-        lazily = "list" if engine == "ray" else "generator_unordered"  # joblib has no other for Ray
-        with joblib.parallel_config(**options):
-            # No more runs than jobs are handed out, also where a cluster has more places.
-            yield from joblib.Parallel(return_as=lazily, pre_dispatch=jobs, batch_size=1)(work)
+    checks.known("engine", engine, ENGINES)
+    folder, variables = Path.cwd(), job_environment(n_jobs)
+    with _backend(engine, n_jobs) as options, _stop_file(folder / jobs[0].path.parent) as stop:
+        calls = (joblib.delayed(run_job)(job, folder, variables, stop) for job in jobs)
+        return_as = "list" if engine == "ray" else "generator_unordered"  # joblib has no other for Ray
+        with joblib.parallel_config(ENGINES[engine], n_jobs=n_jobs, **options):
+            # No more than n_jobs are dispatched, also where a cluster has more room.
+            yield from joblib.Parallel(return_as=return_as, pre_dispatch=n_jobs, batch_size=1)(calls)
 
 
-def seeds_of(text: str) -> list[int]:
+def run_job(job: Job, folder: Path, variables: Mapping[str, str], stop: Path) -> JobResult:
+    """Run one job to its end, starting in ``folder``; once the file ``stop`` exists, end it politely."""
+    if stop.exists():
+        return JobResult(job, -signal.SIGTERM, NOT_STARTED)
+    path = folder / job.path
+    try:
+        run_folder.prepare(path)
+        process = start(["train", *job.arguments], path / LOG, variables, folder)
+    except (OSError, run_folder.RunError) as error:
+        return JobResult(job, 1, str(error))
+    stopping = False
+    while process.returncode is None:
+        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            process.wait(0.2)
+        if not stopping and stop.exists():
+            stopping = True
+            process.terminate()  # the run saves a checkpoint and ends
+    lines = (path / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return JobResult(job, process.returncode, lines[-1] if process.returncode and lines else "")
+
+
+def start(
+    arguments: Sequence[str], log: Path, variables: Mapping[str, str], folder: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Start ``tailormix ARGUMENTS`` with output to ``log``, out of reach of the terminal's Ctrl-C."""
+    with log.open("ab") as file:
+        return subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env={**os.environ, **variables},
+            cwd=folder,
+            process_group=0,
+        )
+
+
+def job_environment(n_jobs: int) -> dict[str, str]:
+    """Variables that a job needs on any machine; cores are divided unless OMP_NUM_THREADS is set."""
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // n_jobs))
+    shared = {key: value for key, value in os.environ.items() if re.fullmatch("PYTHONPATH|TAILORMIX_.*", key)}
+    return {**shared, "OMP_NUM_THREADS": threads}
+
+
+def parse_seeds(text: str) -> list[int]:
     """The seeds that ``0-2,7`` stands for.
 
-    >>> seeds_of("0-2,7")
+    >>> parse_seeds("0-2,7")
     [0, 1, 2, 7]
-    >>> seeds_of("2-0")
+    >>> parse_seeds("2-0")
     Traceback (most recent call last):
     ValueError: seeds must be numbers and ranges like 0-9 or 1,3,5, got '2-0'
     """
     found: list[int] = []
     for part in text.split(","):
         matched = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
-        first, last = (
-            (int(number) for number in (matched[1], matched[2] or matched[1])) if matched else (1, 0)
-        )
-        if first > last:
+        seeds = range(int(matched[1]), int(matched[2] or matched[1]) + 1) if matched else range(0)
+        if not seeds:
             raise ValueError(f"seeds must be numbers and ranges like 0-9 or 1,3,5, got {text!r}")
-        found += range(first, last + 1)
+        found += seeds
     return list(dict.fromkeys(found))
+
+
+@contextlib.contextmanager
+def _stop_file(folder: Path) -> Iterator[Path]:
+    """A file in ``folder`` that Ctrl-C, SIGTERM and a closed terminal create; other machines see it too."""
+    stop = folder / f".stop-{uuid.uuid4().hex}"
+
+    def create(_: int, __: FrameType | None) -> None:
+        stop.parent.mkdir(parents=True, exist_ok=True)
+        stop.touch()
+
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    try:  # signals that are ignored stay so, as nohup wants it
+        with handled([n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN], create):
+            yield stop
+    finally:
+        stop.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _backend(engine: str, n_jobs: int) -> Iterator[dict[str, Any]]:
+    """Options of joblib's backend.
+
+    A cluster is the one that the package's own variable names, or a local one that ends with the jobs.
+    """
+    if engine == "dask":
+        distributed = _import("dask", "distributed")
+        address = os.environ.get("DASK_SCHEDULER_ADDRESS")
+        local: dict[str, Any] = {"n_workers": 1, "threads_per_worker": n_jobs, "processes": False}
+        with _reachable("dask", "DASK_SCHEDULER_ADDRESS"):
+            client = distributed.Client(
+                address or None, set_as_default=False, **local, dashboard_address=None, memory_limit=0
+            )
+        with client:
+            yield {"client": client}
+    elif engine == "ray":
+        ray = _import("ray", "ray")
+        _import("ray", "ray.util.joblib").register_ray()
+        before = signal.getsignal(signal.SIGTERM)  # Ray sets a handler of its own and leaves it there
+        local = {"address": "local", "num_cpus": n_jobs, "include_dashboard": False}
+        with _reachable("ray", "RAY_ADDRESS"):
+            connection = {} if os.environ.get("RAY_ADDRESS") else local
+            ray.init(**connection, log_to_driver=False, logging_level="ERROR")
+        try:
+            # Ray hides GPUs from a job that asks for none: jobs share what the cluster has.
+            share = min(1.0, ray.cluster_resources().get("GPU", 0) / n_jobs)
+            # Results come only when all jobs have ended; meanwhile joblib reports.
+            yield {"ray_remote_args": {"num_gpus": share}, "verbose": 11}
+        finally:
+            ray.shutdown()
+            signal.signal(signal.SIGTERM, before)
+    else:
+        yield {}
+
+
+def _import(engine: str, name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise ValueError(f"--engine {engine} needs the package {package}: pip install {package}") from error
+
+
+@contextlib.contextmanager
+def _reachable(engine: str, variable: str) -> Iterator[None]:
+    """Failures to connect name the cluster."""
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:
+        address = os.environ.get(variable)
+        cluster = f"the cluster at {variable}={address}" if address else "a local cluster"
+        raise ValueError(f"--engine {engine} cannot use {cluster}: {error}") from error

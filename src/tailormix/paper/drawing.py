@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
 from tailormix.atomic import write_atomically
-from tailormix.experiments.experiment import CONDUCT
+from tailormix.experiments.experiment import EXECUTION_KEYS
 from tailormix.experiments.running import provenance
 from tailormix.methods import METHODS
 from tailormix.paper.results import described
@@ -216,7 +216,7 @@ def models_of(plan: Plan) -> dict[str, Any]:
 
 def where(experiment: Experiment, *without: str) -> dict[str, Any]:
     """The keys that tell an experiment from others: all but seed and conduct."""
-    hidden = (*CONDUCT, "seed", *without)
-    found = {key: value for key, value in experiment.flat().items() if key not in hidden}
+    hidden = (*EXECUTION_KEYS, "seed", *without)
+    found = {key: value for key, value in experiment.to_dict().items() if key not in hidden}
     plain: dict[str, Any] = json.loads(json.dumps(found))
     return plain

@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tailormix.data.registry import DATASETS
-from tailormix.experiments.experiment import write_toml
-from tailormix.experiments.parallel import Task
-from tailormix.experiments.running import run_name
-from tailormix.experiments.shifts import still_to_judge
+from tailormix.experiments.experiment import run_name, write_toml
+from tailormix.experiments.parallel import Job
+from tailormix.experiments.shifts import missing_shifts
 from tailormix.methods import METHODS
 from tailormix.training import run_folder
 
@@ -50,9 +49,9 @@ class PlannedRun:
     def result(self) -> dict[str, Any] | None:
         """What it found, if it is finished and judged on all that the table asks for."""
         found = run_folder.read_json(self.path / run_folder.RESULT)
-        return None if found is None or still_to_judge(self.experiment.training.also, found) else found
+        return None if found is None or missing_shifts(self.experiment.training.also, found) else found
 
-    def task(self) -> Task:
+    def job(self) -> Job:
         """What starts it; writes the experiment's file, which is the same for all seeds and tables."""
         path = self.out / FILES / f"{self.name}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +59,7 @@ class PlannedRun:
         write_toml(plain, path)
         also = ", ".join(f'"{name}"' for name in self.experiment.training.also)
         judged = ("--set", f"also=[{also}]") if also else ()
-        return Task((str(path), *judged, "--seeds", str(self.seed), "--out", str(self.out)), self.path)
+        return Job((str(path), *judged, "--seeds", str(self.seed), "--out", str(self.out)), self.path)
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ def _cell(plan: Plan, setting: str, row: str) -> dict[str, Any]:
         "setting": setting,
         "row": row,
         "run": runs[0].name,
-        "experiment": runs[0].experiment.flat(),
+        "experiment": runs[0].experiment.to_dict(),
         "seeds": [run.seed for run in runs],
         "finished": len(results),
         "hours": hours,

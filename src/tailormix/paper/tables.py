@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tailormix import checks
-from tailormix.experiments.experiment import DEFAULT_NAMES, KEYS, from_flat, lay_over
-from tailormix.experiments.registry import EXPERIMENTS
+from tailormix.experiments.experiment import DEFAULT_NAMES, EXPERIMENTS, KEYS, Experiment, merge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from tailormix.experiments.experiment import Experiment
 
 
 KINDS = ("table", "figure", "illustration", "study")
@@ -178,20 +175,20 @@ class Table:
             raise ValueError(f"row {row} of {self.name} has nothing to run in {setting}")
         if budget == "small" and not block.small and block.device != "cpu":
             raise ValueError(f"setting {setting} of {self.name} has no small version")
-        values = lay_over(DEFAULT_NAMES, block.experiment)
+        values = merge(DEFAULT_NAMES, block.experiment)
         if protocol == "released":
-            values = lay_over(values, block.released)
+            values = merge(values, block.released)
         if budget == "small" and block.small:
             values = _shrunk(values, block)
         for layer in (*line.experiment_for(protocol), {"method": line.method_for(setting, protocol)}):
-            values = lay_over(values, layer)
-        same_data = values["data"]["name"] == lay_over({}, block.experiment)["data"]["name"]
-        return from_flat({"also": block.needs if same_data else (), **values})
+            values = merge(values, layer)
+        same_data = values["data"]["name"] == merge({}, block.experiment)["data"]["name"]
+        return Experiment.from_dict({"also": block.needs if same_data else (), **values})
 
 
 def _shrunk(values: Mapping[str, Any], setting: TableSetting) -> dict[str, Any]:
     """The settings of the shipped small experiment in place of these; the method is the row's."""
-    shipped = EXPERIMENTS[checks.known("small", setting.small, EXPERIMENTS)].values
+    shipped = EXPERIMENTS[checks.known("small", setting.small, EXPERIMENTS)]
     small = {key: value for key, value in shipped.items() if key not in ("summary", "method")}
     return {**values, **small}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tailormix import __version__
 from tailormix.methods import METHODS, build_method
 from tailormix.reports.density import FARTHEST, coefficient_law, draw_heat
 from tailormix.reports.pages import render
@@ -30,7 +31,6 @@ from tailormix.reports.run_tables import (
 )
 from tailormix.reports.runs import method_title, settings_text
 from tailormix.reports.style import Look, Picture, looks, new_figure, page_svg, plain_axes
-from tailormix.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from experiments.paper.latex import Key, Value
-from tailormix.experiments.experiment import DEFAULT_NAMES, Experiment, from_flat, lay_over
+from tailormix.experiments.experiment import DEFAULT_NAMES, Experiment, merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,6 +64,6 @@ def resolved(file: Mapping[str, Any], setting: str, row: Mapping[str, Any], prot
         method |= {**row.get("released", {}), **row.get("released_methods", {}).get(setting, {})}
     values: dict[str, Any] = dict(DEFAULT_NAMES)
     for layer in (*layers, {"method": method}):
-        values = lay_over(values, layer)
+        values = merge(values, layer)
     values.pop(IMITATE[0], None)
-    return from_flat(values)
+    return Experiment.from_dict(values)

@@ -11,7 +11,7 @@ import pytest
 from experiments.paper.files import FILES, IMITATE, TABLES, cells_of, resolved, runs_of
 from tailormix.data.registry import DATASETS
 from tailormix.experiments import EXPERIMENTS, read
-from tailormix.experiments.experiment import lay_over
+from tailormix.experiments.experiment import merge
 from tailormix.experiments.running import run_experiment
 from tailormix.methods import METHODS, build_method
 from tailormix.metrics.registry import names_of
@@ -64,7 +64,7 @@ def test_settings_name_what_exists(name: str, setting: str) -> None:
     assert set(block["needs"]) <= set(DATASETS)
     assert block.get("small", "digits-mlp") in EXPERIMENTS
     assert block.get("released", {}).get(IMITATE[0], IMITATE[1]) == IMITATE[1]
-    for layer in (block["experiment"], lay_over(block["experiment"], block.get("released", {}))):
+    for layer in (block["experiment"], merge(block["experiment"], block.get("released", {}))):
         assert_takes(f"tailormix.data.{DATASETS[layer['data']['name']].target}", layer["data"])
         assert_takes(f"tailormix.models.{MODELS[layer['model']['name']].target}", layer["model"])
     for column, change in block.get("columns", {}).items():
@@ -158,7 +158,7 @@ def test_one_setting_is_the_same_in_every_table() -> None:
 def test_studies_are_the_shipped_experiments(name: str) -> None:
     """Laid over each other they are one experiment, so that runs of either are runs of both."""
     for block in FILES[name]["settings"].values():
-        shipped = EXPERIMENTS[block["small"]].values
+        shipped = EXPERIMENTS[block["small"]]
         assert block["experiment"] == {k: v for k, v in shipped.items() if k not in ("summary", "method")}
 
 

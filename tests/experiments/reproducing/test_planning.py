@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from made_table import write_table
-from tailormix.experiments.experiment import read
-from tailormix.experiments.running import fingerprint
+from tailormix.experiments.experiment import fingerprint, read
 from tailormix.paper import estimate, plan_runs, read_table
 from tailormix.paper.drawing import models_of
 from tailormix.paper.planning import absent_data, selected
@@ -50,7 +49,7 @@ def test_seeds_folders_and_files(table: Table, tmp_path: Path) -> None:
     assert [run.seed for run in plan.runs] == [0, 1, 2]
     run = plan_runs(table, tmp_path, rows=["erm"], seeds=[5]).runs[0]
     assert run.path == tmp_path / run.name / "seed-5"
-    task = run.task()
+    task = run.job()
     written = read(Path(task.arguments[0]))
     assert Path(task.arguments[0]).stem == run.name
     assert fingerprint(written) == fingerprint(run.experiment)  # so that train takes the same folder
@@ -61,8 +60,8 @@ def test_further_data_sets_are_asked_for_beside_the_file(tmp_path: Path) -> None
     run = plan_runs(read_table("covariate-shift"), tmp_path, rows=["cifar10-c/erm"], seeds=[0]).runs[0]
     plain = plan_runs(read_table("resnet101-ece"), tmp_path, rows=["cifar10/erm"], seeds=[0]).runs[0]
     assert run.path == plain.path  # one training serves both tables
-    assert run.task().arguments[1:3] == ("--set", 'also=["cifar10-c"]')
-    assert read(run.task().arguments[0]).training.also == ()
+    assert run.job().arguments[1:3] == ("--set", 'also=["cifar10-c"]')
+    assert read(run.job().arguments[0]).training.also == ()
     run.path.mkdir(parents=True)
     run_folder.write_json(run.path / run_folder.RESULT, {"test": {}})
     assert plain.result() is not None

@@ -58,7 +58,7 @@ def made_runs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     asked: list[dict[str, Any]] = []
 
     def run(record: Any, path: Path, **_: Any) -> dict[str, Any]:
-        asked.append(record.flat())
+        asked.append(record.to_dict())
         if record.training.optimiser.options["lr"] == 666:
             raise ValueError("a bad rate")
         return {"nll": float(record.training.optimiser.options["lr"])}

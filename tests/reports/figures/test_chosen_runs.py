@@ -46,7 +46,7 @@ def test_other_sections_are_compared_where_they_are_named() -> None:
 
 def test_a_whole_experiment_finds_its_runs(tmp_path: Path) -> None:
     """Its seed and conduct do not count, tuples are lists in JSON, and what a record lacks is the default."""
-    experiment = read("digits-mlp", ["method=mixup", "model.hidden=[8, 8]"], seed=3).flat()
+    experiment = read("digits-mlp", ["method=mixup", "model.hidden=[8, 8]"], seed=3).to_dict()
     lacking = ("seed", "channels_last", "optimiser")
     record = {key: value for key, value in experiment.items() if key not in lacking}
     put(tmp_path, "a", 0, **(record | {"workers": 2}))

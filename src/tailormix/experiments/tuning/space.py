@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tailormix.experiments.experiment import parsed, settings_of
+from tailormix.experiments.experiment import method_options, parse_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ def dimension(text: str) -> Dimension:
 
 
 def _range(key: str, text: str, matched: re.Match[str]) -> Dimension:
-    low, high = parsed(matched[2]), parsed(matched[3])
+    low, high = parse_value(matched[2]), parse_value(matched[3])
     for end in (low, high):
         if isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end):
             raise ValueError(f"the ends of a range must be numbers, got {text!r}")
@@ -87,7 +87,7 @@ def _range(key: str, text: str, matched: re.Match[str]) -> Dimension:
 
 
 def _choices(key: str, text: str, values: str) -> Dimension:
-    choices = [parsed(value.strip()) for value in values.split(",") if value.strip()]
+    choices = [parse_value(value.strip()) for value in values.split(",") if value.strip()]
     if not all(isinstance(choice, bool | int | float | str) for choice in choices):
         raise ValueError(f"choices must be numbers, names, true or false, got {text!r}")
     return Dimension(key, tuple(dict.fromkeys(choices)))
@@ -109,7 +109,7 @@ def space_of(experiment: Experiment, over: Sequence[str]) -> tuple[Dimension, ..
         raise ValueError(f"--over must name a key once, got {twice[0]} twice")
     if found:
         return found
-    options = settings_of(experiment.method.name)
+    options = method_options(experiment.method.name)
     if "tau_std" not in options:
         hint = "--over method.alpha=0.2,0.5,1" if "alpha" in options else "--over optimiser.lr=log:1e-4..0.1"
         raise ValueError(f"method {experiment.method.name} has no tau_std: name what to search, like {hint}")

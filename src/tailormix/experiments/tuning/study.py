@@ -14,8 +14,8 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tailormix.experiments.experiment import SETTINGS, name_of, read
-from tailormix.experiments.running import fingerprint, run_experiment, run_name
+from tailormix.experiments.experiment import SETTINGS, experiment_name, fingerprint, read, run_name
+from tailormix.experiments.running import run_experiment
 from tailormix.experiments.tuning.objective import averaged, fold_metrics, is_larger_better, score
 from tailormix.experiments.tuning.space import Dimension, as_settings, grid
 from tailormix.methods import METHODS
@@ -73,7 +73,7 @@ class Search:
         base = self.experiment({})
         facts = [fingerprint(base), base.training.seed, [repr(each) for each in self.space]]
         text = json.dumps([*facts, self.folds, self.objective])
-        return f"{name_of(self.name)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        return f"{experiment_name(self.name)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def check(self) -> None:
         """Raise, before any work starts, if a searched key is none of the experiment's."""
@@ -83,7 +83,7 @@ class Search:
 
     def own_values(self) -> dict[str, Any] | None:
         """The experiment's values as they are, if the search holds them: a good first trial."""
-        flat = self.experiment({}).flat()
+        flat = self.experiment({}).to_dict()
         defaults = METHODS[flat["method"]["name"]].defaults
         found = {}
         for each in self.space:

@@ -1,4 +1,4 @@
-"""Every shipped experiment runs two steps on made data of the right shape."""
+"""Every shipped experiment runs two steps on made data of the right shape; what a run's record refuses."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ from tailormix.data.augment import ImageTransform, normalisation
 from tailormix.data.series import series_splits
 from tailormix.data.splits import MemorySplit
 from tailormix.experiments import EXPERIMENTS, building, read
-from tailormix.experiments.running import run_experiment
+from tailormix.experiments.running import batches_in_memory, run_experiment
+from tailormix.methods import METHODS
+from tailormix.training.run_folder import RunError
 
 
 def made_images(**_: Any) -> DataSplits:
@@ -57,3 +59,18 @@ def test_two_steps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert result["epochs"] == 1
     metric = "rmse" if result["data"]["task"] == "regression" else "accuracy"
     assert result["test"]["before"][metric] >= 0
+
+
+def test_a_folder_of_another_experiment_is_refused(tmp_path: Path) -> None:
+    quick = ["epochs=1", "batch=150", "accelerator=cpu"]
+    run_experiment(read("moons", quick), tmp_path)
+    run_experiment(read("moons", [*quick, "workers=1"]), tmp_path)
+    with pytest.raises(RunError, match=r"holds another experiment \(clip 0.0 instead of 1.0\)"):
+        run_experiment(read("moons", [*quick, "clip=1.0"]), tmp_path)
+
+
+def test_batches_in_memory_are_known_for_every_method() -> None:
+    found = {name: batches_in_memory(entry.passes) for name, entry in METHODS.items()}
+    assert found["erm"] == found["sk-mixup"] == 1
+    assert found["regmixup"] == found["mit-l"] == 2
+    assert found["rankmixup"] == 4

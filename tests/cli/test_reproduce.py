@@ -26,20 +26,20 @@ def said(done: Any) -> str:
     return " ".join(done.stderr.replace("│", " ").split())
 
 
-def in_process(task: parallel.Task, threads: int, stop: object = None) -> parallel.Outcome:
+def in_process(task: parallel.Job, *_: object) -> parallel.JobResult:
     """A run without a process of its own, whose start takes longer than the run."""
     file, seed = task.arguments[0], int(task.arguments[task.arguments.index("--seeds") + 1])
     try:
         run_experiment(read(file, seed=seed), task.path)
     except RunError as error:
-        return parallel.Outcome(task, 1, str(error))
-    return parallel.Outcome(task, 0)
+        return parallel.JobResult(task, 1, str(error))
+    return parallel.JobResult(task, 0)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def quick() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parallel, "carry_out", in_process)
+        patch.setattr(parallel, "run_job", in_process)
         yield
 
 
@@ -78,7 +78,7 @@ def test_a_second_call_runs_only_what_is_missing_and_a_third_nothing(
     second = call(*arguments, "--seeds", "0-1", "--results", str(folder / "results"))
     assert second.exit_code == 0, second.stderr
     assert "1 runs to go, 3 finished before" in second.stderr
-    monkeypatch.setattr(parallel, "carry_out_all", None)
+    monkeypatch.setattr(parallel, "run_jobs", None)
     assert call(*arguments, "--seeds", "0-9", "--finished").stdout == second.stdout
     third = call(*arguments, "--seeds", "0-1")
     assert (third.exit_code, third.stdout, third.stderr) == (0, second.stdout, "")

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from typer.testing import CliRunner
 
 from tailormix.cli.train import train
 from tailormix.experiments import parallel
-from tailormix.experiments.parallel import ENGINES
+from tailormix.experiments.experiment import fingerprint, read
+from tailormix.experiments.parallel import ENGINES, Job, parse_seeds, run_jobs
 
 app = typer.Typer()
 app.command()(train)
@@ -51,9 +53,6 @@ def test_a_run_that_fails_stops_no_other(
 
 
 def folder_name() -> str:
-    from tailormix.experiments import read
-    from tailormix.experiments.running import fingerprint
-
     return f"moons-{fingerprint(read('moons', ['epochs=1', 'accelerator=cpu']))}"
 
 
@@ -63,12 +62,12 @@ def test_a_signal_reaches_every_run_once(
 ) -> None:
     """Two programs that end with 7 at the first SIGTERM and with 8 at a second; a third that never starts."""
     heard = "lambda *_: (signal.signal(signal.SIGTERM, lambda *_: sys.exit(8)), time.sleep(0.6), sys.exit(7))"
-    ready = "pathlib.Path(sys.argv[1]).write_text('')"
+    ready = "pathlib.Path(sys.argv[2]).write_text('')"
     program = (
         f"import pathlib, signal, sys, time; signal.signal(signal.SIGTERM, {heard}); {ready}; time.sleep(60)"
     )
-    monkeypatch.setattr(parallel, "PROGRAM", program)
-    tasks = [parallel.Task((str(tmp_path / f"ready-{n}"),), tmp_path / str(n)) for n in range(3)]
+    monkeypatch.setattr(parallel, "COMMAND", (sys.executable, "-c", program))
+    jobs = [Job((str(tmp_path / f"ready-{n}"),), tmp_path / str(n)) for n in range(3)]
     ended = threading.Event()
 
     def stop_when_ready() -> None:
@@ -80,11 +79,11 @@ def test_a_signal_reaches_every_run_once(
     watcher = threading.Thread(target=stop_when_ready)
     watcher.start()
     try:
-        outcomes = list(parallel.carry_out_all(tasks, 2, engine))
+        results = list(run_jobs(jobs, 2, engine))
     finally:
         ended.set()
         watcher.join()
-    found = {outcome.task.path.name: (outcome.code, outcome.said) for outcome in outcomes}
+    found = {each.job.path.name: (each.code, each.message) for each in results}
     assert found == {"0": (7, ""), "1": (7, ""), "2": (-signal.SIGTERM, parallel.NOT_STARTED)}
     assert not list(tmp_path.glob(".stop-*"))
 
@@ -92,10 +91,26 @@ def test_a_signal_reaches_every_run_once(
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed")
 def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "nonsense://10.0.0.1:1")
-    tasks = [parallel.Task(("moons",), tmp_path / "0")]
+    jobs = [Job(("moons",), tmp_path / "0")]
     with pytest.raises(ValueError, match="dask cannot use the cluster at DASK_SCHEDULER_ADDRESS=nonsense"):
-        list(parallel.carry_out_all(tasks, 1, "dask"))
+        list(run_jobs(jobs, 1, "dask"))
 
 
 def test_no_runs_are_no_work() -> None:
-    assert list(parallel.carry_out_all([], 1)) == []
+    assert list(run_jobs([], 1)) == []
+
+
+def test_a_killed_process_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "import os, sys; sys.argv[2] == 'b' and os.kill(os.getpid(), 9)"
+    monkeypatch.setattr(parallel, "COMMAND", (sys.executable, "-c", program))
+    results = list(run_jobs([Job((name,), tmp_path / name) for name in "abc"], 2))
+    assert sorted((each.job.path.name, each.code) for each in results) == [("a", 0), ("b", -9), ("c", 0)]
+    assert [each.result for each in results] == [None, None, None]
+
+
+def test_seeds() -> None:
+    assert parse_seeds("3") == [3]
+    assert parse_seeds("0-3, 2,9") == [0, 1, 2, 3, 9]
+    for wrong in ("", "a", "-1", "1-", "3-1", "1;2"):
+        with pytest.raises(ValueError, match="seeds must be numbers and ranges"):
+            parse_seeds(wrong)

@@ -87,14 +87,6 @@ def test_many_runs_isolate_the_one_that_fails(tmp_path: Path) -> None:
     assert "epoch 1/1" in (Path(folder).with_name("seed-2") / parallel.LOG).read_text()
 
 
-def test_a_killed_process_is_a_failure_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "PROGRAM", "import os; os.kill(os.getpid(), 9)")
-    tasks = [parallel.Task(("moons", "--seeds", str(seed)), tmp_path / str(seed)) for seed in range(2)]
-    outcomes = list(parallel.carry_out_all(tasks, jobs=2))
-    assert sorted(outcome.code for outcome in outcomes) == [-9, -9]
-    assert [outcome.result for outcome in outcomes] == [None, None]
-
-
 @pytest.mark.parametrize("engine", ["ray", "dask"])
 def test_an_engine_that_is_not_installed_says_so(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -101,13 +101,61 @@ def reliability() -> Figure:
     return reliability_diagram(reliability_curve(probabilities, right.long(), binary="top-label"))
 
 
+STEPS = (  # what is called, where, and what it computes
+    ("method.loss(model, x, y)", "method.py", "checks the batch"),
+    ("MixedTargets", "objectives/mixed.py", "what is learned"),
+    ("RandomPairs", "pairs.py", "who:  partner σ"),
+    ("SimilarityKernel", "coefficients.py", "how strongly:  u ~ U(0, 1)"),
+    ("embed", "embeddings.py", "h(x), without gradient"),
+    ("pair_distance", "kernel.py", "d̄   (Eq. 5)"),
+    ("similarity_kernel", "kernel.py", "τ = τ_max exp(-(d̄ - 1) / 2τ_std²)   (Eq. 4)"),
+    ("warp", "warping.py", "λ = ω_τ(u)   (Eq. 2)"),
+    ("Linear", "interpolation.py", "how:  on the inputs"),
+    ("Plan.blend", "batch.py", "λ x + (1 - λ) x_σ, and the same for y"),
+    ("criterion(model(x̃), ỹ)", "objectives/mixed.py", "the loss"),
+)
+
+
+def batch() -> Figure:
+    """The walk of one batch through the default method, from top to bottom."""
+    figure = new_figure(7.6, 5.4)
+    axes = figure.subplots()
+    axes.set(xlim=(0, 10), ylim=(-len(STEPS) + 0.4, 0.6))
+    axes.axis("off")
+    for number, (call, file, meaning) in enumerate(STEPS):
+        equation = file in ("kernel.py", "warping.py")
+        box = {
+            "boxstyle": "round,pad=0.35",
+            "facecolor": "#e8f1f8" if equation else "#ffffff",
+            "edgecolor": QUIET,
+        }
+        axes.text(2.1, -number, call, ha="center", va="center", fontsize=9.5, color=INK, bbox=box)
+        axes.text(4.4, -number, file, va="center", fontsize=8.5, color=QUIET, family="monospace")
+        axes.text(6.7, -number, meaning, va="center", fontsize=9, color=INK)
+        if number:
+            axes.annotate(
+                "",
+                (2.1, -number + 0.32),
+                (2.1, -number + 0.68),
+                arrowprops={"arrowstyle": "->", "color": QUIET},
+            )
+    return figure
+
+
 def _with_legend(figure: Figure, axes: Axes, where: str) -> Figure:
     plain_axes(axes)
     axes.legend(frameon=False, fontsize=9, loc=where, labelcolor=INK)
     return figure
 
 
-PICTURES = {"kernel": kernel, "warps": warps, "density": density, "pairs": pairs, "reliability": reliability}
+PICTURES = {
+    "kernel": kernel,
+    "warps": warps,
+    "density": density,
+    "pairs": pairs,
+    "batch": batch,
+    "reliability": reliability,
+}
 
 
 def main(arguments: list[str] | None = None) -> None:

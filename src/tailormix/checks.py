@@ -69,6 +69,18 @@ def integer(name: str, value: int, *, at_least: int) -> int:
     return value
 
 
+def boolean(name: str, value: bool) -> bool:
+    """Return ``value`` if it is True or False: the text "false" would count as true.
+
+    >>> boolean("squared", "false")
+    Traceback (most recent call last):
+    TypeError: squared must be True or False, got str: 'false'
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__}: {value!r}")
+    return value
+
+
 def known(name: str, value: object, options: Iterable[str]) -> str:
     """Return ``value`` if it is one of ``options``; otherwise list them and name the closest.
 

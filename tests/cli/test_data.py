@@ -42,7 +42,7 @@ def test_list_says_what_is_there(root: Path) -> None:
         "incomplete",
         "absent",
         "built in",
-        "your own",
+        "custom",
     ]
 
 
@@ -58,7 +58,7 @@ def test_verify_finds_a_foreign_file(root: Path) -> None:
         result = run(app, ["verify", *names])
         assert result.exit_code == 1
         assert "airfoil_self_noise.dat: expected 59984 bytes" in result.stderr
-        assert "to mend it: tailormix data get airfoil" in result.stderr
+        assert "to fix it: tailormix data get airfoil" in result.stderr
 
 
 def test_verify_json_reports_missing_files() -> None:
@@ -81,7 +81,7 @@ def test_get_goes_on_after_a_failure(monkeypatch: pytest.MonkeyPatch, root: Path
     result = run(app, ["get", "airfoil", "cifar10", "cifar100", "--json"])
     assert result.exit_code == 1
     assert json.loads(result.stdout)["results"] == {
-        "airfoil": f"missing file {root / 'x'} (expected y); to mend it: tailormix data get airfoil",
+        "airfoil": f"missing file {root / 'x'} (expected y); to fix it: tailormix data get airfoil",
         "cifar10": "fetched",
         "cifar100": "was there",
     }

@@ -96,7 +96,7 @@ def test_series_are_four_folds_of_the_training_windows() -> None:
 def test_streamed_files_are_taken_by_path() -> None:
     files = tuple(f"{k}.png" for k in range(20)), torch.arange(20) % 2
     parts = [
-        file_split(files, rows, 0, 8, augment=k == 0)
+        file_split(files, rows, 8, augment=k == 0)
         for k, rows in enumerate(torch.arange(20).split([12, 4, 4]))
     ]
     part = fold_splits(DataSplits("made", "classification", *parts, 2), "1/4", seed=0)

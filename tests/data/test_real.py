@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from tailormix.data import DataError, DataSplits, load
-from tailormix.data.files.published import PUBLISHED
 from tailormix.data.files.verify import state, verify
+from tailormix.data.registry import published_files
 
 Real = Callable[[str], Path]
 
@@ -153,7 +153,7 @@ def test_electricity_slice_is_never_taken_for_the_whole(real: Real, tmp_path: Pa
     shutil.copytree(real("electricity-slice") / "electricity-slice", tmp_path / "electricity")
     with pytest.raises(DataError, match="expected 26304 rows of 321 numbers, got 26304 rows of 2"):
         load("electricity", root=tmp_path)
-    (problem,) = verify("electricity", PUBLISHED["electricity"], tmp_path)
+    (problem,) = verify("electricity", tmp_path)
     assert "sha256:3c4c069588198c1f" in str(problem)
 
 
@@ -176,6 +176,6 @@ def test_tiny_imagenet_slice_is_never_taken_for_the_whole(real: Real, tmp_path: 
 
 @pytest.mark.parametrize("name", ["cifar10", "fashion-mnist", "airfoil", "exchange-rate"])
 def test_real_files_verify(real: Real, name: str) -> None:
-    root = real(PUBLISHED[name].folder)
-    assert verify(name, PUBLISHED[name], root) == []
-    assert state(PUBLISHED[name], root) == "present"
+    root = real(published_files(name).folder)
+    assert verify(name, root) == []
+    assert state(name, root) == "present"

@@ -22,9 +22,8 @@ from helpers import ROOT
 from tailormix.calibration.predictions import Predictions, save_predictions
 from tailormix.cli.main import app
 from tailormix.data import tables
-from tailormix.data.files import download
-from tailormix.data.files.download import get
-from tailormix.data.files.published import PUBLISHED
+from tailormix.data.files.download import ResumingDownloader, get
+from tailormix.data.registry import DATASETS, published_files
 from tailormix.experiments import parallel, running
 from tailormix.experiments.parallel import Job, JobResult
 from tailormix.experiments.tuning import study
@@ -32,7 +31,6 @@ from tailormix.experiments.tuning import study
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tailormix.data.files.download import Progress
     from tailormix.experiments.experiment import Experiment
 
 ROWS, HELD = 60, 20
@@ -51,7 +49,7 @@ def small_world() -> Iterator[None]:
         patch.setenv("TAILORMIX_DATA", str(Path("data").resolve()))
         _offer(patch)
         for name, value in {"ROWS": ROWS, "VALIDATION": HELD, "TEST": HELD}.items():
-            patch.setattr(tables, name, value)
+            patch.setattr(tables, f"AIRFOIL_{name}", value)
         patch.setattr(running, "train_experiment", _one_epoch(running.train_experiment))
         patch.setattr(parallel, "run_jobs", _one_by_one)
         patch.setattr(study, "work_together", _in_turn)
@@ -115,17 +113,17 @@ def _offer(patch: pytest.MonkeyPatch) -> None:
     """Owners publish small files at their own addresses, which need no network here."""
     bodies: dict[str, bytes] = {}
     for name, (body, contents) in _made().items():
-        known = PUBLISHED[name]
+        known = published_files(name)
         offered = replace(known.downloads[0], bytes=len(body), checksum=_sum(body))
         files = tuple(replace(each, versions=((len(contents), _sum(contents)),)) for each in known.files)
-        patch.setitem(PUBLISHED, name, replace(known, downloads=(offered,), files=files))
+        small = replace(known, downloads=(offered,), files=files)
+        patch.setitem(DATASETS, name, replace(DATASETS[name], files=small))
         bodies[offered.url] = body
 
-    def arrive(url: str, part: Path, size: int | None, progress: Progress) -> None:
-        part.write_bytes(bodies[url])
-        progress(len(bodies[url]), size)
+    def arrive(_: ResumingDownloader, url: str, output_file: str, __: object) -> None:
+        Path(output_file).write_bytes(bodies[url])
 
-    patch.setattr(download, "_resume", arrive)
+    patch.setattr(ResumingDownloader, "__call__", arrive)
 
 
 def _made() -> dict[str, tuple[bytes, bytes]]:
@@ -137,7 +135,7 @@ def _made() -> dict[str, tuple[bytes, bytes]]:
     return {
         "airfoil": (text, text),
         "exchange-rate": (gzip.compress(text), text),
-        "cifar10": (_packed(PUBLISHED["cifar10"].files, image), image),
+        "cifar10": (_packed(published_files("cifar10").files, image), image),
     }
 
 

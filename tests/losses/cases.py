@@ -1,4 +1,4 @@
-"""Shared by the tests of the losses: every loss of the catalogue as a function of logits and targets."""
+"""Shared by the tests of the losses: every loss of the registry as a function of logits and targets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from tailormix.losses.registry import LOSSES, build
+from tailormix.losses import CRL, LOSSES, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ ACTIVE = {"mbls": {"margin": 0.5}, "crl": {"size": SIZE}}
 def make(name: str) -> nn.Module:
     """Build the loss with active penalties; CRL with a history of five epochs, which calls leave alone."""
     loss = build(name, **ACTIVE.get(name, {}))
-    if LOSSES[name].needs_ids:
+    if isinstance(loss, CRL):
         loss.counts.copy_(torch.arange(SIZE) % 6)
         loss.epochs.fill_(5)
     return loss.eval()

@@ -70,32 +70,32 @@ def verify(
     root: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Read every file and compare it with what its owners publish."""
+    """Read every file and compare it with what is published."""
     from tailormix.data.files.location import data_root
-    from tailormix.data.files.published import PUBLISHED
     from tailormix.data.files.verify import verify as problems_of
+    from tailormix.data.registry import DATASETS
 
     folder = data_root(root)
-    here = [name for name, entry in PUBLISHED.items() if (folder / entry.folder).is_dir()]
+    here = [
+        name for name, entry in DATASETS.items() if entry.files and (folder / entry.files.folder).is_dir()
+    ]
     results: dict[str, str] = {}
     for name in _published(names) if names else here:
-        problems = problems_of(name, PUBLISHED[name], folder)
+        problems = problems_of(name, folder)
         results[name] = "; ".join(map(str, problems)) or "whole"
     _finish(results, folder, as_json, good=("whole",))
 
 
 def _files(name: str, folder: Path) -> str:
-    from tailormix.data.files.published import PUBLISHED
     from tailormix.data.files.verify import state
     from tailormix.data.registry import DATASETS
 
-    return state(PUBLISHED[name], folder) if name in PUBLISHED else DATASETS[name].source
+    return state(name, folder) if DATASETS[name].files else DATASETS[name].source
 
 
 def _published(names: Sequence[str]) -> list[str]:
     """Check all names before any work starts; wrong ones are wrong use (exit code 2)."""
     from tailormix import checks
-    from tailormix.data.files.published import PUBLISHED
     from tailormix.data.registry import DATASETS
 
     try:
@@ -104,7 +104,7 @@ def _published(names: Sequence[str]) -> list[str]:
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     for name in names:
-        if name not in PUBLISHED:
+        if DATASETS[name].files is None:
             raise typer.BadParameter(f"{name} is {DATASETS[name].source}: it has no published files")
     return list(dict.fromkeys(names))
 

@@ -1,4 +1,4 @@
-"""Augment and normalise whole batches of images where they lie, without a loop over images."""
+"""Augment and normalise batches of images on their device."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    #: mean and standard deviation of each channel, on the scale 0 to 1
+    MeanStd = tuple[Sequence[float], Sequence[float]]
+
 
 @dataclass(frozen=True)
 class ImageTransform:
-    """Random crop after zero padding, random flip, then (x / maximum - mean) / std a channel.
+    """Random crop after zero padding, random flip, then (x / maximum - mean) / std per channel.
 
     ``scale`` and ``shift`` (channels, 1, 1) hold the normalisation as x · scale + shift; make them with
     :func:`normalisation`. Draws come from a CPU generator and are moved to the images' device
@@ -31,10 +34,9 @@ class ImageTransform:
         """Map (n, channels, H, W) of any integer type to float32 of the same shape."""
         n, device = len(images), images.device
         if self.pad:
-            top_left = torch.randint(2 * self.pad + 1, (2, n), generator=generator).to(
-                device, non_blocking=True
-            )
-            images = crop(images, top_left[0], top_left[1], self.pad)
+            shifts = torch.randint(2 * self.pad + 1, (2, n), generator=generator)
+            top, left = shifts.to(device, non_blocking=True)
+            images = crop(images, top, left, self.pad)
         if self.flip:
             mirrored = (torch.rand(n, generator=generator) < 0.5).to(device, non_blocking=True)
             images = torch.where(mirrored[:, None, None, None], images.flip(3), images)
@@ -59,7 +61,7 @@ def normalisation(mean: Sequence[float], std: Sequence[float], maximum: float = 
 
 
 def crop(images: Tensor, top: Tensor, left: Tensor, pad: int) -> Tensor:
-    """Cut from each zero-padded image the window of its own ``top`` and ``left``, each in 0 … 2 · pad.
+    """Cut a window from each zero-padded image at its ``top`` and ``left``, each in 0 … 2 · pad.
 
     >>> image = torch.tensor([[[[1, 2], [3, 4]]]])
     >>> crop(image, torch.tensor([0]), torch.tensor([1]), pad=1).tolist()

@@ -1,15 +1,16 @@
-"""Folds for choosing hyper-parameters: the rows of train and validation, cut anew; the test rows stay out."""
+"""Folds for choosing hyper-parameters: train and validation, divided anew; the test rows stay out."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from tailormix.data.series import WindowSplit
+from tailormix.data.splits import MemorySplit
+from tailormix.data.streaming import StreamSplit
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,28 +18,8 @@ if TYPE_CHECKING:
     from tailormix.data.splits import DataSplits, Split
 
 
-#: fields of a split that hold one entry a row
-ROWS = ("inputs", "paths", "targets", "ids")
-
-
-def fold_of(text: str) -> tuple[int, int]:
-    """The two numbers of ``k/K``: the k-th (from 1) of K folds.
-
-    >>> fold_of("2/10")
-    (2, 10)
-    >>> fold_of("0/4")
-    Traceback (most recent call last):
-    ValueError: fold must be like 1/10, from 1/K to K/K with K >= 2, got '0/4'
-    """
-    matched = re.fullmatch(r"([0-9]+)/([0-9]+)", str(text))
-    number, folds = (int(matched[1]), int(matched[2])) if matched else (0, 0)
-    if not (1 <= number <= folds and folds >= 2):
-        raise ValueError(f"fold must be like 1/10, from 1/K to K/K with K >= 2, got {text!r}")
-    return number, folds
-
-
 def fold_splits(splits: DataSplits, fold: str, seed: int) -> DataSplits:
-    """Train and validation of one fold; the test split is empty, so that nothing can be judged on it.
+    """Train and validation of one fold; the test split is empty, so that nothing can be evaluated on it.
 
     Classes: the rows of train and validation together in K stratified folds, one of which validates (the
     paper's 90/10 is K = 10). Tables: K folds of the shuffled rows; of the others the first train, as many as
@@ -46,7 +27,7 @@ def fold_splits(splits: DataSplits, fold: str, seed: int) -> DataSplits:
     others the first two thirds train, the last third validates. Inputs keep their scale, and training rows
     their augmentation.
     """
-    number, folds = fold_of(fold)
+    number, folds = parse_fold(fold)
     train, validation = splits.train, splits.validation
     size = len(train) if isinstance(train, WindowSplit) else len(train) + len(validation)
     if size < folds:
@@ -60,14 +41,30 @@ def fold_splits(splits: DataSplits, fold: str, seed: int) -> DataSplits:
         kept, held = table_fold(size, number, folds, len(train), seed)
     return replace(
         splits,
-        train=_rows(train, train, validation, kept),
-        validation=_rows(validation, train, validation, held),
-        test=_rows(splits.test, train, validation, held[:0]),
+        train=_take(train, train, validation, kept),
+        validation=_take(validation, train, validation, held),
+        test=_take(splits.test, train, validation, held[:0]),
     )
 
 
+def parse_fold(text: str) -> tuple[int, int]:
+    """The two numbers of ``k/K``: the k-th (from 1) of K folds.
+
+    >>> parse_fold("2/10")
+    (2, 10)
+    >>> parse_fold("0/4")
+    Traceback (most recent call last):
+    ValueError: fold must be like 1/10, from 1/K to K/K with K >= 2, got '0/4'
+    """
+    matched = re.fullmatch(r"([0-9]+)/([0-9]+)", str(text))
+    number, folds = (int(matched[1]), int(matched[2])) if matched else (0, 0)
+    if not (1 <= number <= folds and folds >= 2):
+        raise ValueError(f"fold must be like 1/10, from 1/K to K/K with K >= 2, got {text!r}")
+    return number, folds
+
+
 def stratified_fold(labels: Tensor, number: int, folds: int, seed: int) -> tuple[Tensor, Tensor]:
-    """(train, validation) positions: shuffled rows, dealt out to the folds class by class.
+    """(train, validation) positions: shuffled rows, dealt to the folds class by class.
 
     >>> kept, held = stratified_fold(torch.tensor([0, 0, 0, 0, 1, 1, 1, 1]), 1, 4, seed=0)
     >>> len(kept), (held < 4).sum().item()
@@ -108,17 +105,17 @@ def _shuffled(size: int, seed: int) -> Tensor:
     return torch.randperm(size, generator=torch.Generator().manual_seed(seed))
 
 
-def _rows(like: Split, train: Split, validation: Split, rows: Tensor) -> Any:
-    """A split with the transform of ``like`` and the rows at these positions of train, then validation."""
-    split: Any = like
-    names = {field.name for field in dataclasses.fields(split)}.intersection(ROWS)
-    return replace(split, **{name: _taken(train, validation, name, rows) for name in names})
-
-
-def _taken(train: Split, validation: Split, name: str, rows: Tensor) -> Tensor | tuple[str, ...]:
-    first, second = getattr(train, name), getattr(validation, name)
-    if isinstance(first, tuple):
-        both = first + second
-        return tuple(both[row] for row in rows.tolist())
-    taken: Tensor = torch.cat([first, second])[rows]
-    return taken
+def _take(like: Split, train: Split, validation: Split, rows: Tensor) -> Split:
+    """The rows at these positions of train followed by validation, with the transform of ``like``."""
+    both = (train, validation)
+    ids = torch.cat([split.ids for split in both])[rows]
+    if isinstance(like, WindowSplit):
+        return replace(like, ids=ids)
+    targets = torch.cat([split.targets for split in both])[rows]
+    if isinstance(like, StreamSplit):
+        paths = [path for split in both if isinstance(split, StreamSplit) for path in split.paths]
+        return replace(like, paths=tuple(paths[row] for row in rows.tolist()), targets=targets, ids=ids)
+    if isinstance(like, MemorySplit):
+        inputs = torch.cat([split.inputs for split in both if isinstance(split, MemorySplit)])[rows]
+        return replace(like, inputs=inputs, targets=targets, ids=ids)
+    raise TypeError(f"fold needs splits in memory, of files or of windows, got {type(like).__name__}")

@@ -13,8 +13,8 @@ import torch
 
 from tailormix.data.augment import ImageTransform, normalisation
 from tailormix.data.files.location import damaged, missing
-from tailormix.data.splits import DataSplits, MemorySplit, as_images, checked_labels, image_splits, three_ways
-from tailormix.data.streaming import IMAGENET, read_all
+from tailormix.data.splits import DataSplits, MemorySplit, check_labels, three_ways, train_rows
+from tailormix.data.streaming import IMAGENET_MEAN_STD, read_images
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,199 +22,91 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    Bytes = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
+    from tailormix.data.augment import MeanStd
 
-_UINT8 = 0x08
+    #: uint8 images (n, channels, H, W) and their labels (n,)
+    Images = tuple[Tensor, Tensor]
 
-
-def read_idx(
-    path: Path, shape: tuple[int, ...], name: str
-) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    """Read a gzip-compressed IDX file of bytes whose axes are exactly ``shape``."""
-    expected = f"an IDX file of bytes of shape {shape}"
-    if not path.is_file():
-        raise missing(path, expected, name)
-    try:
-        contents = gzip.decompress(path.read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
-        raise damaged(path, expected, f"an unreadable file ({error})", name) from error
-    header = struct.pack(f">{1 + len(shape)}i", _UINT8 << 8 | len(shape), *shape)
-    if not contents.startswith(header):
-        raise damaged(path, expected, f"header {contents[: len(header)].hex()}", name)
-    if len(contents) != len(header) + math.prod(shape):
-        raise damaged(path, expected, f"{len(contents) - len(header)} bytes after the header", name)
-    return np.frombuffer(contents, dtype=np.uint8, offset=len(header)).reshape(shape)
-
-
+CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+#: the constants of the released code, not the statistics of the data
+CIFAR10_MEAN_STD = ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))
+CIFAR100_MEAN_STD = ((0.5071, 0.4867, 0.4408), (0.2675, 0.2565, 0.2761))
+_CIFAR10_BATCH = 10_000
 _PIXELS = 3 * 32 * 32
 
+# fmt: off
+FASHION_MNIST_CLASSES = (
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)
+# fmt: on
 
-def read_records(path: Path, records: int, label_bytes: int, name: str) -> tuple[Bytes, Bytes]:
-    """Return images (n, 3, 32, 32) and the last label byte of each record (n,): CIFAR-100's fine class."""
-    size = records * (label_bytes + _PIXELS)
-    expected = f"{size} bytes: {records} records of {label_bytes} + {_PIXELS}"
-    if not path.is_file():
-        raise missing(path, expected, name)
-    if (got := path.stat().st_size) != size:
-        raise damaged(path, expected, f"{got} bytes", name)
-    table = np.fromfile(path, dtype=np.uint8).reshape(records, label_bytes + _PIXELS)
-    return table[:, label_bytes:].reshape(-1, 3, 32, 32), table[:, label_bytes - 1]
-
-
-CIFAR10_FOLDER = "cifar-10-batches-bin"
-CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-#: the constants of the released code, not the data's own statistics
-CIFAR10_CONSTANTS = ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))
-_CIFAR10_BATCH = 10_000
+_TINY_CLASSES, _TINY_TRAIN, _TINY_TEST, _TINY_SIDE = 200, 500, 50, 64  # images of each class, pixels
 
 
 def load_cifar10(
     root: Path, seed: int, *, validation: float = 0.1, limit: int | None = None, augment: bool = True
 ) -> DataSplits:
     """Read 50 000 training and 10 000 test images (3, 32, 32); shifts of up to 4 pixels, and flips."""
-    train = _read_cifar10(root, [f"data_batch_{k}.bin" for k in range(1, 6)])
-    test = _read_cifar10(root, ["test_batch.bin"])
+    folder = root / "cifar-10-batches-bin"
+    names = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
+    *batches, test = (_read_cifar(folder / name, _CIFAR10_BATCH, 1, 10, "cifar10") for name in names)
+    train = torch.cat([images for images, _ in batches]), torch.cat([labels for _, labels in batches])
     return image_splits(
-        "cifar10",
-        train,
-        test,
-        CIFAR10_CLASSES,
-        CIFAR10_CONSTANTS,
-        seed=seed,
-        validation=validation,
-        limit=limit,
-        augment=augment,
+        "cifar10", train, test, CIFAR10_CLASSES, CIFAR10_MEAN_STD, seed, validation, limit, augment
     )
-
-
-def _read_cifar10(root: Path, names: Sequence[str]) -> tuple[Tensor, Tensor]:
-    parts = [read_records(root / CIFAR10_FOLDER / name, _CIFAR10_BATCH, 1, "cifar10") for name in names]
-    labels = [
-        checked_labels(
-            torch.from_numpy(labels.copy()), len(CIFAR10_CLASSES), str(root / CIFAR10_FOLDER / name)
-        )
-        for name, (_, labels) in zip(names, parts, strict=True)
-    ]
-    return as_images(np.concatenate([images for images, _ in parts])), torch.cat(labels)
-
-
-CIFAR100_FOLDER = "cifar-100-binary"
-CIFAR100_NUM_CLASSES = 100
-#: the constants of the released code
-CIFAR100_CONSTANTS = ((0.5071, 0.4867, 0.4408), (0.2675, 0.2565, 0.2761))
 
 
 def load_cifar100(
     root: Path, seed: int, *, validation: float = 0.1, limit: int | None = None, augment: bool = True
 ) -> DataSplits:
     """Read 50 000 training and 10 000 test images (3, 32, 32); shifts of up to 4 pixels, and flips."""
-    train, test = (
-        _read_cifar100(root / CIFAR100_FOLDER / "train.bin", 50_000),
-        _read_cifar100(root / CIFAR100_FOLDER / "test.bin", 10_000),
-    )
-    return image_splits(
-        "cifar100",
-        train,
-        test,
-        cifar100_class_names(root),
-        CIFAR100_CONSTANTS,
-        seed=seed,
-        validation=validation,
-        limit=limit,
-        augment=augment,
-    )
+    folder = root / "cifar-100-binary"
+    train = _read_cifar(folder / "train.bin", 50_000, 2, 100, "cifar100")
+    test = _read_cifar(folder / "test.bin", 10_000, 2, 100, "cifar100")
+    classes = cifar100_class_names(root)
+    return image_splits("cifar100", train, test, classes, CIFAR100_MEAN_STD, seed, validation, limit, augment)
 
 
 def cifar100_class_names(root: Path) -> tuple[str, ...]:
-    """Names of the fine classes as the owners' list has them, or their numbers where the list is missing."""
-    listed = root / CIFAR100_FOLDER / "fine_label_names.txt"
+    """Names of the fine classes as the published list has them, or their numbers where it is missing."""
+    listed = root / "cifar-100-binary" / "fine_label_names.txt"
     names = tuple(listed.read_text().split()) if listed.is_file() else ()
-    return names if len(names) == CIFAR100_NUM_CLASSES else tuple(map(str, range(CIFAR100_NUM_CLASSES)))
-
-
-def _read_cifar100(path: Path, records: int) -> tuple[Tensor, Tensor]:
-    images, labels = read_records(path, records, 2, "cifar100")
-    return as_images(images), checked_labels(torch.from_numpy(labels.copy()), CIFAR100_NUM_CLASSES, str(path))
-
-
-FASHION_MNIST_FOLDER = "fashion-mnist"
-FASHION_MNIST_CLASSES = (
-    "T-shirt/top",
-    "Trouser",
-    "Pullover",
-    "Dress",
-    "Coat",
-    "Sandal",
-    "Shirt",
-    "Sneaker",
-    "Bag",
-    "Ankle boot",
-)
-FASHION_MNIST_CONSTANTS = ((0.5,), (0.5,))
+    return names if len(names) == 100 else tuple(map(str, range(100)))
 
 
 def load_fashion_mnist(
     root: Path, seed: int, *, validation: float = 0.1, limit: int | None = None, augment: bool = True
 ) -> DataSplits:
     """Read 60 000 training and 10 000 test images (1, 28, 28); shifts of up to 2 pixels, and flips."""
-    train, test = _read_fashion_mnist(root, "train", 60_000), _read_fashion_mnist(root, "t10k", 10_000)
+    folder, classes = root / "fashion-mnist", FASHION_MNIST_CLASSES
+    train, test = _read_fashion_mnist(folder, "train", 60_000), _read_fashion_mnist(folder, "t10k", 10_000)
+    mean_std = ((0.5,), (0.5,))
     return image_splits(
-        "fashion-mnist",
-        train,
-        test,
-        FASHION_MNIST_CLASSES,
-        FASHION_MNIST_CONSTANTS,
-        seed=seed,
-        validation=validation,
-        limit=limit,
-        augment=augment,
-        pad=2,
+        "fashion-mnist", train, test, classes, mean_std, seed, validation, limit, augment, pad=2
     )
 
 
-def _read_fashion_mnist(root: Path, part: str, rows: int) -> tuple[Tensor, Tensor]:
-    images = root / FASHION_MNIST_FOLDER / f"{part}-images-idx3-ubyte.gz"
-    labels = root / FASHION_MNIST_FOLDER / f"{part}-labels-idx1-ubyte.gz"
-    pixels = as_images(read_idx(images, (rows, 28, 28), "fashion-mnist")).unsqueeze(1)
-    numbers = torch.from_numpy(read_idx(labels, (rows,), "fashion-mnist").copy())
-    return pixels, checked_labels(numbers, len(FASHION_MNIST_CLASSES), str(labels))
-
-
-_INK = 16  # pixels count ink from 0 to 16
-
-
-def load_digits_images(
-    seed: int, *, validation: float = 0.1, test: float = 0.2, augment: bool = True
-) -> DataSplits:
+def load_digits(seed: int, *, validation: float = 0.1, test: float = 0.2, augment: bool = True) -> DataSplits:
     """Read 1797 images (1, 8, 8) of 10 classes; shares are of all images; augmented by shifts of one pixel.
 
-    >>> load_digits_images(0).train.batch(torch.tensor([0, 1]))[0].shape
+    >>> load_digits(0).train.batch(torch.tensor([0, 1]))[0].shape
     torch.Size([2, 1, 8, 8])
     """
-    from sklearn.datasets import load_digits
+    from sklearn import datasets
 
-    bunch = load_digits()
-    images = torch.from_numpy(bunch.images).to(torch.uint8).unsqueeze(1)
-    labels = torch.from_numpy(bunch.target).long()
+    digits = datasets.load_digits()
+    images = torch.from_numpy(digits.images).to(torch.uint8).unsqueeze(1)  # ink from 0 to 16
+    labels = torch.from_numpy(digits.target).long()
     rows = three_ways(len(labels), seed, validation, test, labels)
-    ink = images[rows[0]].double() / _INK
-    scale, shift = normalisation([ink.mean().item()], [ink.std().item()], maximum=_INK)
+    ink = images[rows[0]].double() / 16
+    scale, shift = normalisation([ink.mean().item()], [ink.std().item()], maximum=16)
     plain = ImageTransform(scale, shift)
-    train_transform = ImageTransform(scale, shift, pad=1) if augment else plain
+    augmented = ImageTransform(scale, shift, pad=1) if augment else plain
     train, held, tested = (
         MemorySplit(images[part], labels[part], part, transform)
-        for part, transform in zip(rows, (train_transform, plain, plain), strict=True)
+        for part, transform in zip(rows, (augmented, plain, plain), strict=True)
     )
     return DataSplits("digits", "classification", train, held, tested, 10, tuple(map(str, range(10))))
-
-
-(
-    TINY_IMAGENET_FOLDER,
-    TINY_IMAGENET_NUM_CLASSES,
-    TINY_IMAGENET_TRAIN_IMAGES,
-    TINY_IMAGENET_TEST_IMAGES,
-    TINY_IMAGENET_SIZE,
-) = "tiny-imagenet-200", 200, 500, 50, 64
 
 
 def load_tiny_imagenet(
@@ -226,55 +118,117 @@ def load_tiny_imagenet(
     augment: bool = True,
     slice: str | None = None,  # noqa: A002 - the option's name on the command line
 ) -> DataSplits:
-    """Read the training images, and the owners' labelled ``val`` folder as test; shifts and flips.
+    """Read the training images, and the labelled ``val`` folder as test; shifts of up to 4 pixels, and flips.
 
     Classes are numbered in the order of ``wnids.txt``. ``slice`` names another folder of the same layout that
     holds some of the classes: good for trying, not for results.
     """
-    folder = root / (slice or TINY_IMAGENET_FOLDER)
-    wnids = _tiny_imagenet_lines(folder / "wnids.txt")
-    if not slice and len(wnids) != TINY_IMAGENET_NUM_CLASSES:
-        raise damaged(
-            folder / "wnids.txt", f"{TINY_IMAGENET_NUM_CLASSES} lines", str(len(wnids)), "tiny-imagenet"
-        )
+    folder = root / (slice or "tiny-imagenet-200")
+    wnids = _read_lines(folder / "wnids.txt")
+    if not slice and len(wnids) != _TINY_CLASSES:
+        raise damaged(folder / "wnids.txt", f"{_TINY_CLASSES} lines", str(len(wnids)), "tiny-imagenet")
     train, test = _tiny_imagenet_train(folder, wnids), _tiny_imagenet_test(folder, wnids)
     name = f"tiny-imagenet ({slice})" if slice else "tiny-imagenet"
-    return image_splits(
-        name, train, test, wnids, IMAGENET, seed=seed, validation=validation, limit=limit, augment=augment
+    return image_splits(name, train, test, wnids, IMAGENET_MEAN_STD, seed, validation, limit, augment)
+
+
+def image_splits(
+    name: str,
+    train: Images,
+    test: Images,
+    classes: Sequence[str],
+    mean_std: MeanStd,
+    seed: int,
+    validation: float,
+    limit: int | None,
+    augment: bool,
+    pad: int = 4,
+) -> DataSplits:
+    """Split images that are published with a test set; validation is taken from the training rows.
+
+    Validation and test are never augmented. ``limit`` is the number of training and validation rows. The ids
+    of the test rows follow those of the training rows.
+    """
+    (images, labels), (test_images, test_labels) = train, test
+    kept, held = train_rows(labels, seed, validation, limit)
+    scale, shift = normalisation(*mean_std)
+    plain = ImageTransform(scale, shift)
+    augmented = ImageTransform(scale, shift, pad=pad, flip=True) if augment else plain
+    test_ids = torch.arange(len(labels), len(labels) + len(test_labels))
+    return DataSplits(
+        name,
+        "classification",
+        train=MemorySplit(images[kept], labels[kept], kept, augmented),
+        validation=MemorySplit(images[held], labels[held], held, plain),
+        test=MemorySplit(test_images, test_labels, test_ids, plain),
+        outputs=len(classes),
+        class_names=tuple(classes),
     )
 
 
-def _tiny_imagenet_train(folder: Path, wnids: list[str]) -> tuple[Tensor, Tensor]:
+def _read_cifar(path: Path, records: int, label_bytes: int, num_classes: int, name: str) -> Images:
+    """Images (n, 3, 32, 32) and the last label byte of each record (n,): the fine class of CIFAR-100."""
+    size = records * (label_bytes + _PIXELS)
+    expected = f"{size} bytes: {records} records of {label_bytes} + {_PIXELS}"
+    if not path.is_file():
+        raise missing(path, expected, name)
+    if (got := path.stat().st_size) != size:
+        raise damaged(path, expected, f"{got} bytes", name)
+    table = torch.from_numpy(np.fromfile(path, dtype=np.uint8)).reshape(records, label_bytes + _PIXELS)
+    images = table[:, label_bytes:].reshape(-1, 3, 32, 32)
+    return images, check_labels(table[:, label_bytes - 1], num_classes, path)
+
+
+def _read_fashion_mnist(folder: Path, part: str, rows: int) -> Images:
+    labels_path = folder / f"{part}-labels-idx1-ubyte.gz"
+    images = _read_idx(folder / f"{part}-images-idx3-ubyte.gz", (rows, 28, 28), "fashion-mnist")
+    labels = _read_idx(labels_path, (rows,), "fashion-mnist")
+    return images.unsqueeze(1), check_labels(labels, len(FASHION_MNIST_CLASSES), labels_path)
+
+
+def _read_idx(path: Path, shape: tuple[int, ...], name: str) -> Tensor:
+    """Read a gzip-compressed IDX file of bytes whose axes are exactly ``shape``."""
+    expected = f"an IDX file of bytes of shape {shape}"
+    if not path.is_file():
+        raise missing(path, expected, name)
+    try:
+        contents = bytearray(gzip.decompress(path.read_bytes()))
+    except (OSError, EOFError, zlib.error) as error:
+        raise damaged(path, expected, f"an unreadable file ({error})", name) from error
+    header = struct.pack(f">{1 + len(shape)}i", 0x0800 | len(shape), *shape)  # 0x08 means unsigned bytes
+    if not contents.startswith(header):
+        raise damaged(path, expected, f"header {contents[: len(header)].hex()}", name)
+    if len(contents) != len(header) + math.prod(shape):
+        raise damaged(path, expected, f"{len(contents) - len(header)} bytes after the header", name)
+    return torch.frombuffer(contents, dtype=torch.uint8, offset=len(header)).reshape(shape)
+
+
+def _tiny_imagenet_train(folder: Path, wnids: list[str]) -> Images:
     paths = []
     for wnid in wnids:
         images = folder / "train" / wnid / "images"
-        found = [str(images / f"{wnid}_{k}.JPEG") for k in range(TINY_IMAGENET_TRAIN_IMAGES)]
-        if (got := len(list(images.glob("*.JPEG")))) != TINY_IMAGENET_TRAIN_IMAGES:
-            raise damaged(images, f"{TINY_IMAGENET_TRAIN_IMAGES} images", str(got), "tiny-imagenet")
-        paths += found
-    return read_all(paths, TINY_IMAGENET_SIZE), torch.arange(len(wnids)).repeat_interleave(
-        TINY_IMAGENET_TRAIN_IMAGES
-    )
+        if (got := len(list(images.glob("*.JPEG")))) != _TINY_TRAIN:
+            raise damaged(images, f"{_TINY_TRAIN} images", str(got), "tiny-imagenet")
+        paths += [str(images / f"{wnid}_{k}.JPEG") for k in range(_TINY_TRAIN)]
+    return read_images(paths, _TINY_SIDE), torch.arange(len(wnids)).repeat_interleave(_TINY_TRAIN)
 
 
-def _tiny_imagenet_test(folder: Path, wnids: list[str]) -> tuple[Tensor, Tensor]:
+def _tiny_imagenet_test(folder: Path, wnids: list[str]) -> Images:
     annotations = folder / "val" / "val_annotations.txt"
     numbers = {wnid: number for number, wnid in enumerate(wnids)}
     paths, labels = [], []
-    for line in _tiny_imagenet_lines(annotations):
+    for line in _read_lines(annotations):
         file, wnid = [*line.split("\t"), ""][:2]
         if wnid not in numbers:
             raise damaged(annotations, "classes of wnids.txt", repr(wnid), "tiny-imagenet")
         paths.append(str(folder / "val" / "images" / file))
         labels.append(numbers[wnid])
-    if len(paths) != TINY_IMAGENET_TEST_IMAGES * len(wnids):
-        raise damaged(
-            annotations, f"{TINY_IMAGENET_TEST_IMAGES * len(wnids)} lines", str(len(paths)), "tiny-imagenet"
-        )
-    return read_all(paths, TINY_IMAGENET_SIZE), torch.tensor(labels)
+    if len(paths) != (expected := _TINY_TEST * len(wnids)):
+        raise damaged(annotations, f"{expected} lines", str(len(paths)), "tiny-imagenet")
+    return read_images(paths, _TINY_SIDE), torch.tensor(labels)
 
 
-def _tiny_imagenet_lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     if not path.is_file():
         raise missing(path, "a list of the data set's layout", "tiny-imagenet")
     return path.read_text().splitlines()

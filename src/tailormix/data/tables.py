@@ -1,14 +1,16 @@
-"""Tables of numbers as scaled splits: Airfoil."""
+"""Tables of numbers: the Airfoil data set, scaled splits, and text files of numbers."""
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import torch
 
 from tailormix import checks
-from tailormix.data.files.location import read_numbers
+from tailormix.data.files.location import damaged, missing
 from tailormix.data.splits import DataSplits, MemorySplit, Setting, Task, hold_out
 
 if TYPE_CHECKING:
@@ -17,8 +19,37 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    Rows = tuple[Tensor, Tensor, Tensor]
 
 Scaling = Literal["standard", "min-max"]
+
+AIRFOIL_ROWS, AIRFOIL_VALIDATION, AIRFOIL_TEST = 1503, 300, 200
+
+
+def load_airfoil(root: Path, seed: int, *, protocol: Setting = "clean") -> DataSplits:
+    """Read 1003 training, 300 validation and 200 test rows; features to [0, 1], target (n, 1) in decibels.
+
+    ``clean`` scales by the training rows. ``as-published`` is the released code: its order of the rows for
+    this seed, and features scaled by the smallest and largest values of all rows.
+    """
+    checks.known("protocol", protocol, get_args(Setting))
+    path = root / "airfoil" / "airfoil_self_noise.dat"
+    table = read_numbers(path, "\t", AIRFOIL_ROWS, 6, "airfoil")
+    features, targets = table[:, :5], table[:, 5:].float()
+    if protocol == "as-published":
+        rows, all_rows = _released_rows(seed), torch.arange(AIRFOIL_ROWS)
+        return table_splits("airfoil", "regression", features, targets, rows, "min-max", scale_rows=all_rows)
+    rest, test = hold_out(AIRFOIL_ROWS, AIRFOIL_TEST, seed)
+    kept, held = hold_out(len(rest), AIRFOIL_VALIDATION, seed)
+    return table_splits("airfoil", "regression", features, targets, (rest[kept], rest[held], test), "min-max")
+
+
+def _released_rows(seed: int) -> Rows:
+    """Rows in the order of numpy's old generator, as the released code draws it after seeding."""
+    order = torch.from_numpy(np.random.RandomState(seed).permutation(AIRFOIL_ROWS))
+    test = AIRFOIL_ROWS - AIRFOIL_TEST
+    train, validation, test_rows = torch.tensor_split(order, [test - AIRFOIL_VALIDATION, test])
+    return train, validation, test_rows
 
 
 def table_splits(
@@ -26,9 +57,9 @@ def table_splits(
     task: Task,
     features: Tensor,
     targets: Tensor,
-    rows: tuple[Tensor, Tensor, Tensor],
-    *,
+    rows: Rows,
     scaling: Scaling = "standard",
+    *,
     scale_rows: Tensor | None = None,
     class_names: Sequence[str] = (),
 ) -> DataSplits:
@@ -44,7 +75,7 @@ def table_splits(
 
 
 def scale_columns(features: Tensor, rows: Tensor, scaling: Scaling) -> Tensor:
-    """(x - mean) / std, or (x - min) / (max - min), a column, over ``rows``; constant columns become 0.
+    """(x - mean) / std, or (x - min) / (max - min), per column over ``rows``; constant columns become 0.
 
     Computed in double precision, returned in single.
 
@@ -60,39 +91,19 @@ def scale_columns(features: Tensor, rows: Tensor, scaling: Scaling) -> Tensor:
     return ((features.to(torch.float64) - centre) / spread).to(torch.float32)
 
 
-ROWS, VALIDATION, TEST = 1503, 300, 200
-
-
-def load_airfoil(root: Path, seed: int, *, protocol: Setting = "clean") -> DataSplits:
-    """Read 1003 training, 300 validation and 200 test rows; features to [0, 1], target (n, 1) in decibels.
-
-    ``clean`` scales by the training rows. ``as-published`` is the released code: its order of the rows for
-    this seed, and features scaled by the smallest and largest values of all rows.
-    """
-    checks.known("protocol", protocol, get_args(Setting))
-    path = root / "airfoil" / "airfoil_self_noise.dat"
-    table = torch.from_numpy(read_numbers(path, "\t", ROWS, 6, "airfoil"))
-    published = protocol == "as-published"
-    return table_splits(
-        "airfoil",
-        "regression",
-        table[:, :5],
-        table[:, 5:].float(),
-        released_rows(seed) if published else _rows(seed),
-        scaling="min-max",
-        scale_rows=torch.arange(ROWS) if published else None,
-    )
-
-
-def released_rows(seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows in the order of numpy's old generator, as the released code draws it after seeding."""
-    generator = np.random.RandomState(seed)
-    order = torch.from_numpy(generator.permutation(ROWS))
-    train, validation, test = torch.tensor_split(order, [ROWS - VALIDATION - TEST, ROWS - TEST])
-    return train, validation, test
-
-
-def _rows(seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    rest, test = hold_out(ROWS, TEST, seed)
-    kept, held = hold_out(len(rest), VALIDATION, seed)
-    return rest[kept], rest[held], test
+def read_numbers(path: Path, delimiter: str, rows: int, columns: int | None, name: str) -> Tensor:
+    """Read exactly ``rows`` x ``columns`` finite numbers; ``columns=None`` accepts any number of them."""
+    expected = f"{rows} rows of {'equally many' if columns is None else columns} numbers"
+    if not path.is_file():
+        raise missing(path, expected, name)
+    try:
+        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
+            table = np.loadtxt(lines, delimiter=delimiter, ndmin=2)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise damaged(path, expected, f"an unreadable file ({error})", name) from error
+    if len(table) != rows or (columns is not None and table.shape[1] != columns):
+        raise damaged(path, expected, f"{table.shape[0]} rows of {table.shape[1]}", name)
+    if not np.isfinite(table).all():
+        row, column = np.argwhere(~np.isfinite(table))[0]
+        raise damaged(path, expected, f"{table[row, column]} in row {row}, column {column}", name)
+    return torch.from_numpy(table)

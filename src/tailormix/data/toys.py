@@ -13,31 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-#: the paper's figures: 100 points of seed 0, 30 of them held out with seed 42
-_PUBLISHED_POINTS, _PUBLISHED_SEED, _PUBLISHED_SPLIT = 100, 0, 42
-
-
-def toy_splits(
-    name: str, draw: Callable[[int, int], Any], seed: int, protocol: Setting, n: int
-) -> DataSplits:
-    """Split the points ``draw(n, seed)`` 60 : 20 : 20, or as the paper's figures do; nothing is scaled."""
-    checks.known("protocol", protocol, get_args(Setting))
-    checks.integer("n", n, at_least=10)
-    published = protocol == "as-published"
-    points, labels = draw(_PUBLISHED_POINTS, _PUBLISHED_SEED) if published else draw(n, seed)
-    x, y = torch.from_numpy(points).float(), torch.from_numpy(labels).long()
-    rows = _published_rows(len(y)) if published else three_ways(len(y), seed, 0.2, 0.2, y)
-    train, validation, test = (MemorySplit(x[part], y[part], part) for part in rows)
-    return DataSplits(name, "classification", train, validation, test, 2, ("0", "1"))
-
-
-def _published_rows(n: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    from sklearn.model_selection import train_test_split
-
-    train, test = train_test_split(torch.arange(n).numpy(), test_size=0.3, random_state=_PUBLISHED_SPLIT)
-    return torch.from_numpy(train), torch.arange(0), torch.from_numpy(test)
-
-
 def load_moons(seed: int, *, protocol: Setting = "clean", n: int = 500, noise: float = 0.15) -> DataSplits:
     """Draw ``n`` points of two half moons; ``as-published`` is the paper's 70 + 30 points.
 
@@ -47,18 +22,13 @@ def load_moons(seed: int, *, protocol: Setting = "clean", n: int = 500, noise: f
     """
     from sklearn.datasets import make_moons
 
-    return toy_splits(
-        "moons", lambda count, state: make_moons(count, noise=noise, random_state=state), seed, protocol, n
+    return _toy_splits(
+        "moons", lambda n, seed: make_moons(n, noise=noise, random_state=seed), seed, protocol, n
     )
 
 
 def load_circles(
-    seed: int,
-    *,
-    protocol: Setting = "clean",
-    n: int = 500,
-    noise: float = 0.1,
-    factor: float = 0.5,
+    seed: int, *, protocol: Setting = "clean", n: int = 500, noise: float = 0.1, factor: float = 0.5
 ) -> DataSplits:
     """Draw ``n`` points of two circles of radii 1 and ``factor``; ``as-published`` is the paper's 70 + 30.
 
@@ -68,8 +38,32 @@ def load_circles(
     """
     from sklearn.datasets import make_circles
 
-    def draw(count: int, state: int) -> tuple[object, object]:
-        points, labels = make_circles(count, noise=noise, factor=factor, random_state=state)
-        return points, labels
+    return _toy_splits(
+        "circles",
+        lambda n, seed: make_circles(n, noise=noise, factor=factor, random_state=seed),
+        seed,
+        protocol,
+        n,
+    )
 
-    return toy_splits("circles", draw, seed, protocol, n)
+
+def _toy_splits(
+    name: str, draw: Callable[[int, int], Any], seed: int, protocol: Setting, n: int
+) -> DataSplits:
+    """Split the points ``draw(n, seed)`` 60 : 20 : 20, or as the paper's figures do; nothing is scaled."""
+    checks.known("protocol", protocol, get_args(Setting))
+    checks.integer("n", n, at_least=10)
+    published = protocol == "as-published"
+    points, labels = draw(100, 0) if published else draw(n, seed)
+    x, y = torch.from_numpy(points).float(), torch.from_numpy(labels).long()
+    rows = _published_rows(len(y)) if published else three_ways(len(y), seed, 0.2, 0.2, y)
+    train, validation, test = (MemorySplit(x[part], y[part], part) for part in rows)
+    return DataSplits(name, "classification", train, validation, test, 2, ("0", "1"))
+
+
+def _published_rows(n: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The split of the paper's figures: 30 % of the points for testing, drawn with seed 42."""
+    from sklearn.model_selection import train_test_split
+
+    train, test = train_test_split(torch.arange(n).numpy(), test_size=0.3, random_state=42)
+    return torch.from_numpy(train), torch.arange(0), torch.from_numpy(test)

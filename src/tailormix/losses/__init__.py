@@ -1,6 +1,6 @@
 """Calibration losses: criteria that go with any method.
 
-``criterion(logits, targets)`` returns one loss a sample, shape (n,), where the definition is a mean of such
+``criterion(logits, targets)`` returns one loss per sample, shape (n,), where the definition is a mean of such
 terms, and a scalar where it is not (both forms of MMCE). Targets are class indices (n,) or rows (n, C) of
 class probabilities, as mixing makes them; CRL alone takes indices only. ``registry.LOSSES`` names them all.
 """

@@ -6,9 +6,10 @@ from typing import final
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from tailormix import checks
-from tailormix.losses import targets as shared
+from tailormix.losses.targets import check_inputs, cross_entropy, expected_value
 
 
 @final
@@ -34,20 +35,20 @@ class CPC(nn.Module):
 
     def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss of each sample."""
-        logits, targets = shared.prepare(logits, targets)
-        classes = torch.arange(logits.shape[1], device=logits.device)
-        same = classes[:, None] == classes[None, :]
-        t = (targets[:, None] == classes).to(logits.dtype) if targets.ndim == 1 else targets
-        pairs = -nn.functional.logsigmoid(logits[:, :, None] - logits[:, None, :])
-        bdc = shared.expect(pairs.masked_fill(same, 0).sum(2), targets) / (len(classes) - 1)
+        logits, targets = check_inputs(logits, targets)
+        classes = logits.shape[1]
+        rows = functional.one_hot(targets, classes).to(logits.dtype) if targets.ndim == 1 else targets
+        same = torch.eye(classes, dtype=torch.bool, device=logits.device)
+        pairs = -functional.logsigmoid(logits[:, :, None] - logits[:, None, :])
+        bdc = expected_value(pairs.masked_fill(same, 0).sum(2), targets) / (classes - 1)
         return (
-            shared.cross_entropy(logits, targets)
+            cross_entropy(logits, targets)
             + self.discrimination * bdc
-            + self.exclusion * bec(pairs, t, same)
+            + self.exclusion * binary_exclusion(pairs, rows, same)
         )
 
 
-def bec(pairs: torch.Tensor, t: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
+def binary_exclusion(pairs: torch.Tensor, t: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
     """½ Σ_jk w_jk ℓ_jk / ((C-1)(C-2)), shape (n,), where w_jk = Σ_y t_y [j≠y][k≠y].
 
     ``pairs`` is ℓ, shape (n, C, C); ``t`` are rows (n, C); ``same`` is the identity (C, C) as a mask. The

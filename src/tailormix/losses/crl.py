@@ -8,20 +8,20 @@ import torch
 from torch import distributed, nn
 
 from tailormix import checks
-from tailormix.losses import targets as shared
+from tailormix.losses.targets import check_indices, check_inputs, confidence, cross_entropy
 
 
 @final
 class CRL(nn.Module):
     """L_i = CE_i + w · max(0, -t_i (c_i - c_j) + |k_i - k_j|), j = i + 1 cyclically, t_i = sign(k_i - k_j).
 
-    c is the confidence max_k p_k. k = (count - min) / (max_correct - min), kept in [0, 1], is a sample's
+    c is the confidence max_k p_k. k = (count - min) / (max_correct - min), clipped to [0, 1], is a sample's
     correctness so far: ``count`` of the times it was right, ``min`` over the data set, ``max_correct`` = 1 in
     the first two epochs and one more in each that follows. Ties (t = 0) cost nothing. w is ``weight``.
 
     One call, in this order: check logits, targets and ids; compute the loss from the history *before* this
     batch; then, in training mode only, add this batch's correctness to the history. A call that raises has
-    changed nothing. Call it once a step, with the logits of the clean batch (mixed targets have no right or
+    changed nothing. Call it once per step, with the logits of the clean batch (mixed targets have no right or
     wrong: class indices only), and :meth:`end_epoch` after each epoch.
 
     The history is in buffers, so that ``state_dict`` saves and restores it. When ``torch.distributed`` is
@@ -55,9 +55,9 @@ class CRL(nn.Module):
     def forward(self, logits: torch.Tensor, targets: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """Return the loss of each sample and, in training mode, record which predictions were right."""
         logits, targets, ids = self._checked(logits, targets, ids)
-        c, right = shared.confidence(logits, targets)
+        c, right = confidence(logits, targets)
         k = self._correctness(ids, c.dtype)
-        loss = shared.cross_entropy(logits, targets) + self.weight * ranking(c, k)
+        loss = cross_entropy(logits, targets) + self.weight * ranking(c, k)
         if self.training:
             self._count(ids, right)
         return loss
@@ -78,8 +78,8 @@ class CRL(nn.Module):
             raise ValueError(
                 f"logits must be on the criterion's device {self.counts.device}, got {logits.device}"
             )
-        logits, targets = shared.prepare(logits, targets)
-        ids = shared.indices("ids", ids, logits.shape[0], below=self.size)
+        logits, targets = check_inputs(logits, targets)
+        ids = check_indices("ids", ids, logits.shape[0], below=self.size)
         return logits, targets, ids.to(self.counts.device)
 
     def _correctness(self, ids: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

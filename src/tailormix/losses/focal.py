@@ -8,18 +8,7 @@ import torch
 from torch import nn
 
 from tailormix import checks
-from tailormix.losses import targets as shared
-
-
-def modulated(log_p: torch.Tensor, gamma: float) -> torch.Tensor:
-    """-(1 - p)^γ log p, element by element, with finite gradients up to p = 1.
-
-    >>> modulated(torch.tensor([0.5]).log(), gamma=1.0)
-    tensor([0.3466])
-    """
-    # The clamp matters at p = 1 only: 0^γ has an infinite slope for γ < 1.
-    doubt = (-torch.expm1(log_p)).clamp(min=torch.finfo(log_p.dtype).tiny)
-    return -(doubt**gamma) * log_p
+from tailormix.losses.targets import check_inputs, expected_value
 
 
 @final
@@ -40,8 +29,8 @@ class FocalLoss(nn.Module):
 
     def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss of each sample."""
-        logits, targets = shared.prepare(logits, targets)
-        return shared.expect(modulated(logits.log_softmax(1), self.gamma), targets)
+        logits, targets = check_inputs(logits, targets)
+        return expected_value(modulated(logits.log_softmax(1), self.gamma), targets)
 
 
 @final
@@ -65,8 +54,19 @@ class FLSD(nn.Module):
 
     def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss of each sample."""
-        logits, targets = shared.prepare(logits, targets)
+        logits, targets = check_inputs(logits, targets)
         log_p = logits.log_softmax(1)
         unsure = log_p.exp() < self.threshold
         loss = torch.where(unsure, modulated(log_p, self.gamma_unsure), modulated(log_p, self.gamma))
-        return shared.expect(loss, targets)
+        return expected_value(loss, targets)
+
+
+def modulated(log_p: torch.Tensor, gamma: float) -> torch.Tensor:
+    """-(1 - p)^γ log p, element by element, with finite gradients up to p = 1.
+
+    >>> modulated(torch.tensor([0.5]).log(), gamma=1.0)
+    tensor([0.3466])
+    """
+    # The clamp matters at p = 1 only: 0^γ has an infinite slope for γ < 1.
+    doubt = (-torch.expm1(log_p)).clamp(min=torch.finfo(log_p.dtype).tiny)
+    return -(doubt**gamma) * log_p

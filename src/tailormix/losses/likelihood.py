@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from torch import nn
 
 from tailormix import checks
-from tailormix.losses import targets as shared
+from tailormix.losses.targets import check_inputs, cross_entropy, expected_value
 
 if TYPE_CHECKING:
     import torch
@@ -26,7 +26,7 @@ class CrossEntropy(nn.Module):
 
     def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss of each sample."""
-        return shared.cross_entropy(*shared.prepare(logits, targets))
+        return cross_entropy(*check_inputs(logits, targets))
 
 
 @final
@@ -48,9 +48,9 @@ class LabelSmoothing(nn.Module):
 
     def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss of each sample."""
-        logits, targets = shared.prepare(logits, targets)
+        logits, targets = check_inputs(logits, targets)
         surprise = -logits.log_softmax(1)
-        return (1 - self.alpha) * shared.expect(surprise, targets) + self.alpha * surprise.mean(1)
+        return (1 - self.alpha) * expected_value(surprise, targets) + self.alpha * surprise.mean(1)
 
 
 @final
@@ -70,15 +70,15 @@ class EntropyPenalty(nn.Module):
     def __init__(self, alpha: float = 0.1, class_mean: bool = False) -> None:
         super().__init__()
         self.alpha = checks.non_negative("alpha", alpha)
-        self.class_mean = shared.flag("class_mean", class_mean)
+        self.class_mean = checks.boolean("class_mean", class_mean)
 
     def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss of each sample."""
-        logits, targets = shared.prepare(logits, targets)
+        logits, targets = check_inputs(logits, targets)
         log_p = logits.log_softmax(1)
         terms = -log_p.exp() * log_p
         entropy = terms.mean(1) if self.class_mean else terms.sum(1)
-        return shared.expect(-log_p, targets) - self.alpha * entropy
+        return expected_value(-log_p, targets) - self.alpha * entropy
 
 
 @final
@@ -100,6 +100,6 @@ class MbLS(nn.Module):
 
     def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss of each sample."""
-        logits, targets = shared.prepare(logits, targets)
+        logits, targets = check_inputs(logits, targets)
         gap = logits.amax(1, keepdim=True) - logits
-        return shared.cross_entropy(logits, targets) + self.alpha * (gap - self.margin).relu().mean(1)
+        return cross_entropy(logits, targets) + self.alpha * (gap - self.margin).relu().mean(1)

@@ -8,18 +8,7 @@ import torch
 from torch import nn
 
 from tailormix import checks
-from tailormix.losses import targets as shared
-
-
-def squared_norm(u: torch.Tensor, c: torch.Tensor, width: float) -> torch.Tensor:
-    """Σ_ij u_i u_j exp(-|c_i - c_j| / width), a scalar: the squared norm of Σ_i u_i φ(c_i); u and c are (n,).
-
-    >>> squared_norm(torch.ones(2), torch.tensor([0.2, 0.6]), width=0.4)  # 2 + 2/e
-    tensor(2.7358)
-    """
-    kernel = torch.exp(-(c[:, None] - c[None, :]).abs() / width)
-    # Element by element, since autocast would run a matrix product in half precision.
-    return (u[:, None] * u[None, :] * kernel).sum()
+from tailormix.losses.targets import check_inputs, confidence, cross_entropy
 
 
 @final
@@ -44,10 +33,10 @@ class MMCE(nn.Module):
 
     def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss of the batch, a scalar."""
-        logits, targets = shared.prepare(logits, targets)
-        c, r = shared.confidence(logits, targets)
+        logits, targets = check_inputs(logits, targets)
+        c, r = confidence(logits, targets)
         penalty = squared_norm((r - c) / c.shape[0], c, self.width)
-        return shared.cross_entropy(logits, targets).mean() + self.weight * penalty
+        return cross_entropy(logits, targets).mean() + self.weight * penalty
 
 
 @final
@@ -74,20 +63,31 @@ class WeightedMMCE(nn.Module):
         super().__init__()
         self.weight = checks.non_negative("weight", weight)
         self.width = checks.positive("width", width)
-        self.double_division = shared.flag("double_division", double_division)
+        self.double_division = checks.boolean("double_division", double_division)
 
     def forward(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss of the batch, a scalar."""
-        logits, targets = shared.prepare(logits, targets)
-        c, r = shared.confidence(logits, targets)
+        logits, targets = check_inputs(logits, targets)
+        c, r = confidence(logits, targets)
         wrong = (1 - r).clamp(min=0)
         u = self._share(r) * (1 - c) - self._share(wrong) * c
         # The kernel is positive definite, so only rounding can fall below 0.
         root = (squared_norm(u, c, self.width).clamp(min=0) + 1e-10).sqrt()
         both = (r.sum() >= 0.5) & (wrong.sum() >= 0.5)
         penalty = torch.where(both, root, torch.zeros_like(root))
-        return shared.cross_entropy(logits, targets).mean() + self.weight * penalty
+        return cross_entropy(logits, targets).mean() + self.weight * penalty
 
     def _share(self, members: torch.Tensor) -> torch.Tensor:
         size = members.sum().clamp(min=0.5)
         return members / (size**2 if self.double_division else size)
+
+
+def squared_norm(u: torch.Tensor, c: torch.Tensor, width: float) -> torch.Tensor:
+    """Σ_ij u_i u_j exp(-|c_i - c_j| / width), a scalar: the squared norm of Σ_i u_i φ(c_i); u and c are (n,).
+
+    >>> squared_norm(torch.ones(2), torch.tensor([0.2, 0.6]), width=0.4)  # 2 + 2/e
+    tensor(2.7358)
+    """
+    kernel = torch.exp(-(c[:, None] - c[None, :]).abs() / width)
+    # Element by element, since autocast would run a matrix product in half precision.
+    return (u[:, None] * u[None, :] * kernel).sum()

@@ -2,124 +2,115 @@
 
 from __future__ import annotations
 
-import importlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
+from tailormix.losses.cpc import CPC
+from tailormix.losses.crl import CRL
+from tailormix.losses.focal import FLSD, FocalLoss
+from tailormix.losses.likelihood import CrossEntropy, EntropyPenalty, LabelSmoothing, MbLS
+from tailormix.losses.mmce import MMCE, WeightedMMCE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import nn
 
 
 @dataclass(frozen=True)
 class LossRecord:
-    """What the command line tells about a loss, and where its class is: ``loads`` is ``module:Class``.
+    """A loss: its class, one line about it, where the paper has it, and who published it."""
 
-    ``section`` says where the paper has it, ``reference`` who published it; ``required`` and ``defaults`` are
-    the arguments of the class.
-    """
-
-    name: str
+    criterion: type[nn.Module]
     summary: str
-    loads: str
     section: str
     reference: str
-    defaults: Mapping[str, float | bool | None] = field(default_factory=dict)
-    required: tuple[str, ...] = ()
     soft_targets: bool = True
-    needs_ids: bool = False
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The optional arguments of the class, and their defaults."""
+        return {p.name: p.default for p in self._parameters() if p.default is not p.empty}
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The arguments of the class that have no default."""
+        return tuple(p.name for p in self._parameters() if p.default is p.empty)
+
+    def _parameters(self) -> list[inspect.Parameter]:
+        # CrossEntropy has no arguments and shows those of nn.Module: *args, **kwargs.
+        parameters = inspect.signature(self.criterion).parameters.values()
+        return [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+
+_TABLE_2 = "Section 4.2, Table 2"
 
 LOSSES: dict[str, LossRecord] = {
     "ce": LossRecord(
-        name="Cross-entropy",
-        summary="log-likelihood of the target; what every other loss extends",
-        loads="tailormix.losses.likelihood:CrossEntropy",
-        section="Section 4.1",
-        reference="standard",
+        CrossEntropy,
+        "log-likelihood of the target; what every other loss extends",
+        "Section 4.1",
+        "standard",
     ),
     "ls": LossRecord(
-        name="Label smoothing",
-        summary="spreads a share alpha of the target evenly over the classes",
-        loads="tailormix.losses.likelihood:LabelSmoothing",
-        section="Section 4.2, Table 2",
-        reference="Szegedy et al. 2016; Müller et al. 2019",
-        defaults={"alpha": 0.05},
+        LabelSmoothing,
+        "spreads a share alpha of the target evenly over the classes",
+        _TABLE_2,
+        "Szegedy et al. 2016; Müller et al. 2019",
     ),
     "focal": LossRecord(
-        name="Focal loss",
-        summary="weighs samples that are already right less, by (1 - p)^gamma",
-        loads="tailormix.losses.focal:FocalLoss",
-        section="Section 4.2, Table 2",
-        reference="Lin et al. 2017; Mukhoti et al. 2020",
-        defaults={"gamma": 3.0},
+        FocalLoss,
+        "weighs samples that are already right less, by (1 - p)^gamma",
+        _TABLE_2,
+        "Lin et al. 2017; Mukhoti et al. 2020",
     ),
     "flsd": LossRecord(
-        name="FLSD-53",
-        summary="focal loss with gamma 5 below probability 0.2 and 3 above",
-        loads="tailormix.losses.focal:FLSD",
-        section="Section 4.2, Table 2",
-        reference="Mukhoti et al. 2020",
-        defaults={"gamma": 3.0, "gamma_unsure": 5.0, "threshold": 0.2},
+        FLSD,
+        "focal loss with gamma 5 below probability 0.2 and 3 above",
+        _TABLE_2,
+        "Mukhoti et al. 2020",
     ),
     "mmce": LossRecord(
-        name="MMCE",
-        summary="penalises a kernel measure of miscalibration over pairs in the batch",
-        loads="tailormix.losses.mmce:MMCE",
-        section="Section 4.2, Table 2",
-        reference="Kumar et al. 2018",
-        defaults={"weight": 1.0, "width": 0.4},
+        MMCE,
+        "penalises a kernel measure of miscalibration over pairs in the batch",
+        _TABLE_2,
+        "Kumar et al. 2018",
     ),
     "mmce-w": LossRecord(
-        name="Weighted MMCE",
-        summary="MMCE in which right and wrong predictions weigh the same",
-        loads="tailormix.losses.mmce:WeightedMMCE",
-        section="Section 4.2, Table 2 (variant)",
-        reference="Kumar et al. 2018",
-        defaults={"weight": 2.0, "width": 0.4, "double_division": False},
+        WeightedMMCE,
+        "MMCE in which right and wrong predictions weigh the same",
+        "Section 4.2, Table 2 (variant)",
+        "Kumar et al. 2018",
     ),
     "ecp": LossRecord(
-        name="ECP",
-        summary="rewards the entropy of the predicted distribution",
-        loads="tailormix.losses.likelihood:EntropyPenalty",
-        section="Section 4.2, Table 2",
-        reference="Pereyra et al. 2017",
-        defaults={"alpha": 0.1, "class_mean": False},
+        EntropyPenalty,
+        "rewards the entropy of the predicted distribution",
+        _TABLE_2,
+        "Pereyra et al. 2017",
     ),
     "crl": LossRecord(
-        name="CRL",
-        summary="ranks confidence by how often each sample has been right so far",
-        loads="tailormix.losses.crl:CRL",
-        section="Section 4.2, Table 2",
-        reference="Moon et al. 2020",
-        required=("size",),
-        defaults={"weight": 1.0, "group": None},
+        CRL,
+        "ranks confidence by how often each sample has been right so far",
+        _TABLE_2,
+        "Moon et al. 2020",
         soft_targets=False,
-        needs_ids=True,
     ),
     "cpc": LossRecord(
-        name="CPC",
-        summary="sets the right class above the wrong ones and these level, pair by pair",
-        loads="tailormix.losses.cpc:CPC",
-        section="Section 4.2, Table 2",
-        reference="Cheng and Vasconcelos 2022",
-        defaults={"discrimination": 0.1, "exclusion": 1.0},
+        CPC,
+        "sets the right class above the wrong ones and these level, pair by pair",
+        _TABLE_2,
+        "Cheng and Vasconcelos 2022",
     ),
     "mbls": LossRecord(
-        name="MbLS",
-        summary="penalises logits more than a margin below the largest one",
-        loads="tailormix.losses.likelihood:MbLS",
-        section="Section 4.2, Table 2",
-        reference="Liu et al. 2022",
-        defaults={"alpha": 0.1, "margin": 10.0},
+        MbLS,
+        "penalises logits more than a margin below the largest one",
+        _TABLE_2,
+        "Liu et al. 2022",
     ),
 }
 
 
-def build(name: str, **arguments: object) -> nn.Module:
+def build(name: str, **arguments: Any) -> nn.Module:
     """Return the loss called ``name`` on the command line, made with ``arguments``.
 
     >>> build("ls", alpha=0.1).alpha
@@ -132,6 +123,4 @@ def build(name: str, **arguments: object) -> nn.Module:
     accepted = [*record.required, *record.defaults] or ["(none)"]
     for argument in arguments:
         checks.known(f"argument of loss {name!r}", argument, accepted)
-    module, _, attribute = record.loads.partition(":")
-    loss = getattr(importlib.import_module(module), attribute)
-    return cast("nn.Module", loss(**arguments))
+    return record.criterion(**arguments)

@@ -1,7 +1,7 @@
 """What every loss shares: checked logits and targets, and expectations under the target.
 
 A target is a class index, or a row t of class probabilities. A loss that is defined for one class c as v_c
-extends linearly to rows as Σ_c t_c v_c: the expected loss of a label drawn from t (:func:`expect`).
+extends linearly to rows as Σ_c t_c v_c: the expected loss of a label drawn from t (:func:`expected_value`).
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import torch
 
 from tailormix.checks import readable
 
-_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _HALF = (torch.float16, torch.bfloat16)
 
 
-def prepare(logits: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def check_inputs(logits: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return checked logits (n, C), at least float32, and targets: int64 (n,) or rows (n, C) of that dtype.
 
     Rows must be non-negative and sum to 1 within 1e-3 (or within the precision of bfloat16).
 
-    >>> prepare(torch.zeros(2, 3), torch.tensor([0, 3]))
+    >>> check_inputs(torch.zeros(2, 3), torch.tensor([0, 3]))
     Traceback (most recent call last):
     ValueError: targets must lie in 0..2, got 0..3
     """
@@ -29,15 +29,15 @@ def prepare(logits: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, 
         raise TypeError(f"logits must be real, got {logits.dtype}")
     logits = logits.float() if logits.dtype in _HALF else logits
     if targets.ndim == 2:
-        return logits, rows(targets, logits.shape).to(logits.dtype)
-    return logits, indices("targets", targets, logits.shape[0], below=logits.shape[1])
+        return logits, check_probabilities(targets, logits.shape).to(logits.dtype)
+    return logits, check_indices("targets", targets, logits.shape[0], below=logits.shape[1])
 
 
-def indices(name: str, values: torch.Tensor, length: int, *, below: int) -> torch.Tensor:
+def check_indices(name: str, values: torch.Tensor, length: int, *, below: int) -> torch.Tensor:
     """Return ``values`` as int64 if they are ``length`` whole numbers in [0, ``below``)."""
     if values.shape != (length,):
         raise ValueError(f"{name} must have shape ({length},), got {tuple(values.shape)}")
-    if values.dtype not in _WHOLE:
+    if values.dtype not in _INTEGERS:
         raise TypeError(f"{name} of shape (n,) must be whole numbers, got {values.dtype}")
     values = values.long()
     if readable(values) and bool(((values < 0) | (values >= below)).any()):
@@ -45,8 +45,8 @@ def indices(name: str, values: torch.Tensor, length: int, *, below: int) -> torc
     return values
 
 
-def rows(values: torch.Tensor, shape: torch.Size) -> torch.Tensor:
-    """Return ``values`` if they are rows of class probabilities, one a sample."""
+def check_probabilities(values: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """Return ``values`` if they are rows of class probabilities, one per sample."""
     if values.shape != shape:
         raise ValueError(
             f"targets must have shape ({shape[0]},) or {tuple(shape)}, got {tuple(values.shape)}"
@@ -65,18 +65,11 @@ def rows(values: torch.Tensor, shape: torch.Size) -> torch.Tensor:
     return values
 
 
-def flag(name: str, value: bool) -> bool:
-    """Return ``value`` if it is True or False: the text "false" would count as true."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {type(value).__name__}: {value!r}")
-    return value
-
-
-def expect(values: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def expected_value(values: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Σ_c t_c v_c, shape (n,): ``values`` (n, C) at the class, or their mean under the row of probabilities.
 
     >>> values = torch.tensor([[1.0, 3.0]])
-    >>> expect(values, torch.tensor([1])), expect(values, torch.tensor([[0.5, 0.5]]))
+    >>> expected_value(values, torch.tensor([1])), expected_value(values, torch.tensor([[0.5, 0.5]]))
     (tensor([3.]), tensor([2.]))
     """
     if targets.ndim == 1:
@@ -85,8 +78,8 @@ def expect(values: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 
 def cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """-Σ_c t_c log p_c, shape (n,), of prepared logits and targets."""
-    return expect(-logits.log_softmax(1), targets)
+    """-Σ_c t_c log p_c, shape (n,), of checked logits and targets."""
+    return expected_value(-logits.log_softmax(1), targets)
 
 
 def confidence(logits: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -102,4 +95,4 @@ def confidence(logits: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tenso
     c, predicted = logits.softmax(1).max(1)
     if targets.ndim == 1:
         return c, (predicted == targets).to(c.dtype)
-    return c, expect(targets, predicted)
+    return c, expected_value(targets, predicted)

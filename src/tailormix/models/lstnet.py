@@ -1,4 +1,4 @@
-"""LSTNet for multivariate series: convolution, GRU, a look back by skips or attention, and a highway."""
+"""LSTNet for multivariate series: convolution, GRU, context by skips or attention, and a highway."""
 
 from __future__ import annotations
 
@@ -48,34 +48,31 @@ class LSTNet(nn.Module):
         super().__init__()
         checks.known("context", context, get_args(Context))
         checks.fraction("dropout", dropout)
-        for name, value in (
-            ("series", series),
-            ("hidden", hidden),
-            ("skip_hidden", skip_hidden),
-            ("kernel", kernel),
-        ):
-            checks.integer(name, value, at_least=1)
+        checks.integer("series", series, at_least=1)
+        checks.integer("hidden", hidden, at_least=1)
+        checks.integer("skip_hidden", skip_hidden, at_least=1)
+        checks.integer("kernel", kernel, at_least=1)
         checks.integer("period", period, at_least=1)
+        checks.integer("highway", highway, at_least=1)
         checks.integer("window", window, at_least=max(kernel + period, highway))
         self.conv = Convolution(series, hidden, kernel, dropout)
         self.gru = nn.GRU(hidden, hidden, batch_first=True)
         self.dropout = nn.Dropout(dropout)
-        skip = context == "skip"
-        self.context = (
-            Skip(hidden, skip_hidden, period, (window - kernel) // period, dropout)
-            if skip
-            else Attention(dropout)
-        )
-        self.head = nn.Linear(hidden + (period * skip_hidden if skip else hidden), series)
-        self.recent = Recent(checks.integer("highway", highway, at_least=1))
+        if context == "skip":
+            self.context: nn.Module = Skip(hidden, skip_hidden, period, (window - kernel) // period, dropout)
+            self.head = nn.Linear(hidden + period * skip_hidden, series)
+        else:
+            self.context = Attention(dropout)
+            self.head = nn.Linear(hidden + hidden, series)
+        self.recent = Recent(highway)
         self.highway = nn.Linear(highway, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map windows (n, window, series) to the values a horizon ahead (n, series)."""
         features = self.conv(x)
         states, _ = self.gru(features)
-        looked_back = self.context(features, states)
-        out = self.head(torch.cat([self.dropout(states[:, -1]), looked_back], dim=1))
+        context = self.context(features, states)
+        out = self.head(torch.cat([self.dropout(states[:, -1]), context], dim=1))
         linear = self.highway(self.recent(x).transpose(1, 2)).squeeze(2)
         total: Tensor = out + linear
         return total

@@ -55,14 +55,6 @@ class MLP(nn.Module):
         return out
 
 
-class Dense(nn.Linear):
-    """A linear layer and its LeakyReLU(0.1) as one module: calling modules is what a small network costs."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map x of shape (n, ``in_features``) to (n, ``out_features``)."""
-        return functional.leaky_relu(super().forward(x), 0.1)
-
-
 @final
 class FCN3(nn.Module):
     """Three linear layers, LeakyReLU(0.1) between them, dropout after the first: (n, 5) → (n, 1).
@@ -84,12 +76,14 @@ class FCN3(nn.Module):
         checks.integer("in_features", in_features, at_least=1)
         checks.integer("out_features", out_features, at_least=1)
         checks.integer("hidden", hidden, at_least=1)
-        self.first = Dense(in_features, hidden)
+        self.first = nn.Linear(in_features, hidden)
         self.dropout = nn.Dropout(dropout)
-        self.second = Dense(hidden, hidden)
+        self.second = nn.Linear(hidden, hidden)
         self.head = nn.Linear(hidden, out_features)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x of shape (n, ...) to (n, ``out_features``)."""
-        out: Tensor = self.head(self.second(self.dropout(self.first(x.flatten(1)))))
+        hidden = self.dropout(functional.leaky_relu(self.first(x.flatten(1)), 0.1))
+        hidden = functional.leaky_relu(self.second(hidden), 0.1)
+        out: Tensor = self.head(hidden)
         return out

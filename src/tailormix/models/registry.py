@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from tailormix import checks
+from tailormix.models.lstnet import LSTNet
+from tailormix.models.mlp import FCN3, MLP
+from tailormix.models.resnet import ResNet
 from tailormix.models.timm_models import timm_model
+from tailormix.models.vit import vit_s16, vit_tiny
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,50 +20,47 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-Kind = Literal["image", "vector", "series"]
-
-
 @dataclass(frozen=True)
 class Model:
-    """What a name stands for: ``module:attribute`` under this package, and the arguments the name fixes.
+    """A model: what builds it, the inputs it takes, one line about it, and the arguments its name fixes.
 
-    ``kind`` says which inputs the model takes: ``image`` (n, channels, height, width), ``vector``
-    (n, features) or ``series`` (n, window, series).
+    ``kind`` ``image`` means inputs (n, channels, height, width), ``vector`` (n, features) and ``series``
+    (n, window, series).
     """
 
-    target: str
-    kind: Kind
+    builder: Callable[..., nn.Module]
+    kind: Literal["image", "vector", "series"]
     summary: str
     fixed: Mapping[str, object] = field(default_factory=dict)
 
 
-def _resnet(depth: int, summary: str) -> Model:
-    return Model("resnet:ResNet", "image", summary, {"depth": depth})
-
-
 MODELS: dict[str, Model] = {
-    "resnet8": _resnet(8, "ResNet-8, three stages of 16, 32, 64 channels, for CPUs"),
-    "resnet20": _resnet(20, "ResNet-20, three stages of 16, 32, 64 channels, for CPUs"),
-    "resnet18": _resnet(18, "ResNet-18 with a CIFAR or an ImageNet stem"),
-    "resnet34": _resnet(34, "ResNet-34 with a CIFAR or an ImageNet stem"),
-    "resnet50": _resnet(50, "ResNet-50 with a CIFAR or an ImageNet stem"),
-    "resnet101": _resnet(101, "ResNet-101 with a CIFAR or an ImageNet stem"),
-    "vit-s16": Model("vit:vit_s16", "image", "vision transformer ViT-S/16, 384 wide, 12 blocks"),
-    "vit-tiny": Model("vit:vit_tiny", "image", "vision transformer for CPUs, 64 wide, 4 blocks"),
-    "fcn3": Model("mlp:FCN3", "vector", "three linear layers with dropout, the Airfoil network"),
+    "resnet8": Model(
+        ResNet, "image", "ResNet-8, three stages of 16, 32, 64 channels, for CPUs", {"depth": 8}
+    ),
+    "resnet20": Model(
+        ResNet, "image", "ResNet-20, three stages of 16, 32, 64 channels, for CPUs", {"depth": 20}
+    ),
+    "resnet18": Model(ResNet, "image", "ResNet-18 with a CIFAR or an ImageNet stem", {"depth": 18}),
+    "resnet34": Model(ResNet, "image", "ResNet-34 with a CIFAR or an ImageNet stem", {"depth": 34}),
+    "resnet50": Model(ResNet, "image", "ResNet-50 with a CIFAR or an ImageNet stem", {"depth": 50}),
+    "resnet101": Model(ResNet, "image", "ResNet-101 with a CIFAR or an ImageNet stem", {"depth": 101}),
+    "vit-s16": Model(vit_s16, "image", "vision transformer ViT-S/16, 384 wide, 12 blocks"),
+    "vit-tiny": Model(vit_tiny, "image", "vision transformer for CPUs, 64 wide, 4 blocks"),
+    "fcn3": Model(FCN3, "vector", "three linear layers with dropout, the Airfoil network"),
     "lstnet-skip": Model(
-        "lstnet:LSTNet", "series", "LSTNet with a recurrent skip over one period", {"context": "skip"}
+        LSTNet, "series", "LSTNet with a recurrent skip over one period", {"context": "skip"}
     ),
     "lstnet-attention": Model(
-        "lstnet:LSTNet", "series", "LSTNet with attention over its states", {"context": "attention"}
+        LSTNet, "series", "LSTNet with attention over its states", {"context": "attention"}
     ),
-    "mlp": Model("mlp:MLP", "vector", "multi-layer perceptron, one hidden layer of 20 by default"),
+    "mlp": Model(MLP, "vector", "multi-layer perceptron, one hidden layer of 20 by default"),
 }
 
 TIMM_PREFIX = "timm:"
 
 
-def build(name: str, **arguments: object) -> nn.Module:
+def build(name: str, **arguments: Any) -> nn.Module:
     """Build the model called ``name``; ``timm:NAME`` builds a timm model where timm is installed.
 
     Weights are drawn from torch's global generator, as every ``nn.Module`` does.
@@ -77,11 +77,10 @@ def build(name: str, **arguments: object) -> nn.Module:
     if name.startswith(TIMM_PREFIX):
         return timm_model(name.removeprefix(TIMM_PREFIX), **arguments)
     model = MODELS[checks.known("model", name, MODELS)]
-    make = _load(model.target)
-    allowed = [key for key in inspect.signature(make).parameters if key not in model.fixed]
+    allowed = [key for key in inspect.signature(model.builder).parameters if key not in model.fixed]
     for key in arguments:
         checks.known(f"argument of {name}", key, allowed)
-    return make(**model.fixed, **arguments)
+    return model.builder(**model.fixed, **arguments)
 
 
 def shape_arguments(name: str, input_shape: tuple[int, ...], outputs: int) -> dict[str, object]:
@@ -101,27 +100,20 @@ def shape_arguments(name: str, input_shape: tuple[int, ...], outputs: int) -> di
     if model.kind == "vector":
         return {"in_features": math.prod(input_shape), "out_features": outputs}
     if model.kind == "series":
-        window, series = _shape(name, input_shape, "window", "series")
+        window, series = _check_axes(name, input_shape, "window", "series")
         if outputs != series:
             raise ValueError(f"{name} predicts all {series} series, got outputs={outputs}")
         return {"window": window, "series": series}
-    channels, height, width = _shape(name, input_shape, "channels", "height", "width")
+    channels, height, width = _check_axes(name, input_shape, "channels", "height", "width")
     arguments: dict[str, object] = {"in_channels": channels, "num_classes": outputs}
-    if "image_size" in inspect.signature(_load(model.target)).parameters:
+    if "image_size" in inspect.signature(model.builder).parameters:
         if height != width:
             raise ValueError(f"{name} takes square images, got {height} x {width}")
         arguments["image_size"] = height
     return arguments
 
 
-def _shape(name: str, shape: tuple[int, ...], *axes: str) -> tuple[int, ...]:
+def _check_axes(name: str, shape: tuple[int, ...], *axes: str) -> tuple[int, ...]:
     if len(shape) != len(axes):
         raise ValueError(f"{name} takes inputs of shape ({', '.join(axes)}), got {shape}")
     return shape
-
-
-def _load(target: str) -> Callable[..., nn.Module]:
-    module, attribute = target.split(":")
-    return cast(
-        "Callable[..., nn.Module]", getattr(importlib.import_module(f".{module}", __package__), attribute)
-    )

@@ -42,7 +42,8 @@ class ResNet(nn.Module):
     """
 
     embedding_layer = "fc"
-    any_memory_format = True  # of images; embeddings are then measured in the faster one
+    #: every layer works in channels-last too, in which convolutions on CPUs are faster: ``embed`` uses it
+    any_memory_format = True
 
     def __init__(
         self,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import nn
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 
 def timm_model(name: str, **arguments: Any) -> nn.Module:
@@ -17,7 +14,12 @@ def timm_model(name: str, **arguments: Any) -> nn.Module:
 
     The embedding layer is the one ``get_classifier`` returns; the stages are those of ``feature_info``.
     """
-    timm = _timm()
+    try:
+        timm = importlib.import_module("timm")
+    except ImportError as error:
+        raise ImportError(
+            f"models named timm:NAME need the package timm (pip install timm): {error}"
+        ) from error
     if not timm.is_model(name.split(".", maxsplit=1)[0]):
         close = difflib.get_close_matches(name, timm.list_models(), n=1, cutoff=0.4)
         hint = f"; did you mean {'timm:' + close[0]!r}?" if close else ""
@@ -25,26 +27,12 @@ def timm_model(name: str, **arguments: Any) -> nn.Module:
     model = timm.create_model(name, **arguments)
     if not isinstance(model, nn.Module):
         raise TypeError(f"timm:{name} must be a torch module, got {type(model).__name__}")
-    return _annotated(model)
-
-
-def _timm() -> ModuleType:
-    try:
-        return importlib.import_module("timm")
-    except ImportError as error:
-        raise ImportError(
-            f"models named timm:NAME need the package timm (pip install timm): {error}"
-        ) from error
-
-
-def _annotated(model: nn.Module) -> nn.Module:
-    names = {id(module): name for name, module in model.named_modules()}
+    names = {id(module): layer for layer, module in model.named_modules()}
     get_classifier: Any = getattr(model, "get_classifier", lambda: None)
     classifier = get_classifier()
     if isinstance(classifier, nn.Linear) and id(classifier) in names:
         model.embedding_layer = names[id(classifier)]
     info = [entry["module"] for entry in getattr(model, "feature_info", ()) or ()]
-    stages = tuple(name for name in dict.fromkeys(info) if name in names.values())
-    if stages:
+    if stages := tuple(layer for layer in dict.fromkeys(info) if layer in names.values()):
         model.stages = stages  # type: ignore[assignment]
     return model

@@ -213,7 +213,6 @@ def absent_data(
 ) -> dict[str, str]:
     """Data sets that the runs need and that are not on this machine, with what gets them."""
     from tailormix.data.files.location import data_root
-    from tailormix.data.files.published import PUBLISHED
     from tailormix.data.files.verify import state
 
     names = dict.fromkeys(name for run in runs for name in data_of(run))
@@ -221,7 +220,7 @@ def absent_data(
     return {
         name: f"tailormix data get {name}"
         for name in names
-        if root is not None and state(PUBLISHED[name], root) in states
+        if root is not None and state(name, root) in states
     }
 
 

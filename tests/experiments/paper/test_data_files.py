@@ -1,8 +1,8 @@
 """The data files by themselves: what they name exists, what they repeat agrees. Needs no paper."""
 
-import importlib
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +65,15 @@ def test_settings_name_what_exists(name: str, setting: str) -> None:
     assert block.get("small", "digits-mlp") in EXPERIMENTS
     assert block.get("released", {}).get(IMITATE[0], IMITATE[1]) == IMITATE[1]
     for layer in (block["experiment"], merge(block["experiment"], block.get("released", {}))):
-        assert_takes(f"tailormix.data.{DATASETS[layer['data']['name']].target}", layer["data"])
-        assert_takes(f"tailormix.models.{MODELS[layer['model']['name']].target}", layer["model"])
+        assert_takes(DATASETS[layer["data"]["name"]].loader, layer["data"])
+        assert_takes(MODELS[layer["model"]["name"]].builder, layer["model"])
     for column, change in block.get("columns", {}).items():
         assert column in FILES[name]["columns"]
         assert set(change) <= COLUMN
 
 
-def assert_takes(target: str, section: dict[str, Any]) -> None:
-    module, _, attribute = target.partition(":")
-    takes = inspect.signature(getattr(importlib.import_module(module), attribute)).parameters
+def assert_takes(function: Callable[..., Any], section: dict[str, Any]) -> None:
+    takes = inspect.signature(function).parameters
     assert set(section) - {"name"} <= set(takes)
 
 

@@ -1,1 +1,1 @@
-"""Files of data sets: where they lie, how they are fetched, unpacked and checked."""
+"""Files of data sets: where they are stored, and how they are downloaded, unpacked and verified."""

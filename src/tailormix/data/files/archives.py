@@ -1,8 +1,7 @@
-"""Unpack archives without trusting them: nothing lands outside the folder, nothing is linked."""
+"""Unpack archives without trusting them: nothing is written outside the folder, nothing is linked."""
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import shutil
 import stat
@@ -11,48 +10,41 @@ import tempfile
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING
 
 from tailormix.data.files.location import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-#: an archive's file: its name, and its contents when opened
-Member = tuple[str, contextlib.AbstractContextManager[IO[bytes]]]
-
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, EOFError, zlib.error)
 
 
-def unpack(archive: Path, into: Path, kind: Literal["tar", "zip"]) -> list[Path]:
-    """Unpack ``archive`` into ``into`` and return the top-level entries it made.
+def unpack(archive: Path, into: Path) -> list[Path]:
+    """Unpack a ``.zip`` or (compressed) tar archive and return the top-level entries that it made.
 
     Everything is written into a temporary folder first and then renamed, so that an interruption leaves
-    nothing half-unpacked under its final name. An entry that is there already is replaced.
+    nothing half-unpacked under its final name. An entry that exists already is replaced.
     """
-    work = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into))
+    kind = "zip" if archive.suffix == ".zip" else "tar"
     try:
-        for name, opened in members(archive, kind):
-            _write(work / inside(name, archive), opened)
-        return [_moved(entry, into / entry.name) for entry in sorted(work.iterdir())]
+        with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=into, ignore_cleanup_errors=True) as work:
+            for name, source in _zip_files(archive) if kind == "zip" else _tar_files(archive):
+                target = Path(work) / safe_path(name, archive)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with source, target.open("wb") as file:
+                    shutil.copyfileobj(source, file, 1 << 20)
+            return [_move(entry, into / entry.name) for entry in sorted(Path(work).iterdir())]
     except _BROKEN as error:
         raise DataError(f"wrong file {archive}: expected a whole {kind} archive, got: {error}") from error
     except OSError as error:
         raise DataError(f"could not unpack {archive} into {into}: {error}") from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
-def members(archive: Path, kind: Literal["tar", "zip"]) -> Iterator[Member]:
-    """Yield (name, opener) of each regular file; links and devices are refused."""
-    return _tar_members(archive) if kind == "tar" else _zip_members(archive)
+def safe_path(name: str, archive: Path) -> PurePosixPath:
+    """Return the path of an archive's member if it stays inside the folder.
 
-
-def inside(name: str, archive: Path) -> PurePosixPath:
-    """Return a member's path if it stays inside the folder.
-
-    >>> inside("../../etc/passwd", Path("a.tar"))
+    >>> safe_path("../../etc/passwd", Path("a.tar"))
     Traceback (most recent call last):
     tailormix.data.files.location.DataError: wrong file a.tar: ... outside the folder: '../../etc/passwd'
     """
@@ -62,18 +54,19 @@ def inside(name: str, archive: Path) -> PurePosixPath:
     return path
 
 
-def _tar_members(archive: Path) -> Iterator[Member]:
+def _tar_files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Name and contents of each regular file; links and devices are refused."""
     with tarfile.open(archive) as tar:
         for entry in tar:
             if entry.isdir():
                 continue
-            opened = tar.extractfile(entry) if entry.isreg() else None
-            if opened is None:
+            source = tar.extractfile(entry) if entry.isreg() else None
+            if source is None:
                 raise DataError(f"wrong file {archive}: it holds a link or a device: {entry.name!r}")
-            yield entry.name, opened
+            yield entry.name, source
 
 
-def _zip_members(archive: Path) -> Iterator[Member]:
+def _zip_files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(archive) as bundle:
         for entry in bundle.infolist():
             if entry.is_dir():
@@ -83,14 +76,7 @@ def _zip_members(archive: Path) -> Iterator[Member]:
             yield entry.filename, bundle.open(entry)
 
 
-def _write(path: Path, opened: contextlib.AbstractContextManager[IO[bytes]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with opened as source, path.open("wb") as target:
-        shutil.copyfileobj(source, target, 1 << 20)
-
-
-def _moved(entry: Path, target: Path) -> Path:
+def _move(entry: Path, target: Path) -> Path:
     if target.is_dir() and entry.is_dir():
         shutil.rmtree(target)
-    entry.replace(target)
-    return target
+    return entry.replace(target)

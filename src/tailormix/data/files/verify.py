@@ -1,137 +1,85 @@
-"""Compare the files that lie under the data root with what their owners publish."""
+"""Compare the files under the data root with what is published."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import json
-import os
 import zlib
-from typing import IO, TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal
 
+from tailormix.atomic import write_atomically
 from tailormix.data.files.location import DataError, damaged, missing
+from tailormix.data.registry import published_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from tailormix.data.files.published import Published, Stored
+    from tailormix.data.files.published import StoredFile
 
-
-State = Literal["present", "incomplete", "absent"]
 MANIFEST = ".tailormix.json"
+_CHUNK = 1 << 20
 
 
-def state(published: Published, root: Path) -> State:
-    """Look at names and sizes only, so that listing all data sets is instant."""
+def state(name: str, root: Path) -> Literal["present", "incomplete", "absent"]:
+    """Whether the files of data set ``name`` are there, by names and sizes only, which takes no time."""
+    published = published_files(name)
     folder = root / published.folder
     if not folder.is_dir() or not any(path.name[0] != "." for path in folder.iterdir()):
         return "absent"
-    return "incomplete" if any(_quick_problems(published, root)) else "present"
+    for stored in published.files:
+        path = root / stored.path
+        sizes = [size for size, _ in stored.versions]
+        known = None not in sizes and not stored.inside_gzip
+        if not path.is_file() or (known and path.stat().st_size not in sizes):
+            return "incomplete"
+    if any(next(folder.glob(pattern), None) is None for pattern, _ in published.counts):
+        return "incomplete"
+    return "present"
 
 
-def verify(name: str, published: Published, root: Path) -> list[DataError]:
-    """Read every file, and return what is wrong with any: the empty list means that all is well."""
+def verify(name: str, root: Path) -> list[DataError]:
+    """Read every file of data set ``name``, and return what is wrong; an empty list means nothing."""
+    published = published_files(name)
+    folder = root / published.folder
     problems = [error for stored in published.files if (error := check(name, stored, root))]
     for pattern, expected in published.counts:
-        folder = root / published.folder
-        if (got := count(folder, pattern)) != expected:
+        if (got := sum(1 for _ in folder.glob(pattern))) != expected:
             problems.append(damaged(folder, f"{expected} files {pattern}", str(got), name))
-    problems += _manifest_problems(name, root / published.folder)
-    return problems
+    return problems + _check_manifest(name, folder)
 
 
-def write_manifest(folder: Path) -> None:
-    """Record size and sha256 of every file, so that later damage is found where no checksum is published."""
-    record = {
-        path.relative_to(folder).as_posix(): [path.stat().st_size, checksum(path, "sha256")]
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(MANIFEST)
-    }
-    temporary = folder / f"{MANIFEST}.{os.getpid()}"
-    try:
-        temporary.write_text(json.dumps(record, indent=0))
-        temporary.replace(folder / MANIFEST)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def checksum(path: Path, algorithm: str, *, inside_gzip: bool = False) -> str:
-    """Return the file's (or its unpacked contents') checksum in hexadecimal digits."""
-    digest = hashlib.new(algorithm, usedforsecurity=False)
-    with _opened(path, inside_gzip) as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def count(folder: Path, pattern: str) -> int:
-    """Return the number of files that ``pattern`` matches."""
-    return sum(1 for _ in folder.glob(pattern))
-
-
-def _opened(path: Path, inside_gzip: bool) -> IO[bytes] | gzip.GzipFile:
-    return gzip.open(path) if inside_gzip else path.open("rb")
-
-
-def _describe(stored: Stored) -> str:
-    texts = (" and ".join(_facts(size, digest)) for size, digest in stored.versions)
-    return " or ".join(texts) + (" unpacked" if stored.inside_gzip else "")
-
-
-def _facts(size: int | None, digest: str | None) -> Iterator[str]:
-    if size is not None:
-        yield f"{size} bytes"
-    if digest is not None:
-        yield digest
-
-
-def check(name: str, stored: Stored, root: Path) -> DataError | None:
+def check(name: str, stored: StoredFile, root: Path) -> DataError | None:
     """Read one file and return what is wrong with it, if anything."""
     path = root / stored.path
     if not path.is_file():
         return missing(path, _describe(stored), name)
     try:
         size = _size(path, stored.inside_gzip)
-        for expected, digest in stored.versions:
-            if expected in (None, size) and _matches(path, digest, stored.inside_gzip):
-                return None
+        digests = [digest for expected, digest in stored.versions if expected in (None, size)]
+        if any(digest is None or _matches(path, digest, stored.inside_gzip) for digest in digests):
+            return None
     except (OSError, EOFError, zlib.error) as error:
         return damaged(path, _describe(stored), f"an unreadable file ({error})", name)
-    known = any(expected in (None, size) for expected, _ in stored.versions)
-    return damaged(path, _describe(stored), f"{size} bytes" + (" of other contents" if known else ""), name)
+    got = f"{size} bytes" + (" of other contents" if digests else "")
+    return damaged(path, _describe(stored), got, name)
 
 
-def _size(path: Path, inside_gzip: bool) -> int:
-    if not inside_gzip:
-        return path.stat().st_size
-    with gzip.open(path) as file:
-        return sum(len(chunk) for chunk in iter(lambda: file.read(1 << 20), b""))
+def write_manifest(folder: Path) -> None:
+    """Record size and SHA-256 of every file, so that damage is found later where no checksum is published."""
+    record = {
+        path.relative_to(folder).as_posix(): [path.stat().st_size, checksum(path, "sha256")]
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != MANIFEST
+    }
+    write_atomically(folder / MANIFEST, json.dumps(record, indent=0))
 
 
-def _matches(path: Path, digest: str | None, inside_gzip: bool) -> bool:
-    if digest is None:
-        return True
-    algorithm, value = digest.split(":")
-    return checksum(path, algorithm, inside_gzip=inside_gzip) == value
-
-
-def _quick_problems(published: Published, root: Path) -> Iterator[bool]:
-    for stored in published.files:
-        path = root / stored.path
-        sizes = [size for size, _ in stored.versions]
-        known = None not in sizes and not stored.inside_gzip
-        yield not path.is_file() or (known and path.stat().st_size not in sizes)
-    for pattern, _ in published.counts:
-        yield next((root / published.folder).glob(pattern), None) is None
-
-
-def _manifest_problems(name: str, folder: Path) -> list[DataError]:
+def _check_manifest(name: str, folder: Path) -> list[DataError]:
     manifest = folder / MANIFEST
-    if not manifest.is_file():
-        return []
     problems = []
-    for relative, (size, digest) in json.loads(manifest.read_text()).items():
+    recorded = json.loads(manifest.read_text()) if manifest.is_file() else {}
+    for relative, (size, digest) in recorded.items():
         path = folder / relative
         expected = f"{size} bytes and sha256:{digest}"
         if not path.is_file():
@@ -139,3 +87,32 @@ def _manifest_problems(name: str, folder: Path) -> list[DataError]:
         elif checksum(path, "sha256") != digest:
             problems.append(damaged(path, expected, f"{path.stat().st_size} bytes, changed", name))
     return problems
+
+
+def checksum(path: Path, algorithm: str, *, inside_gzip: bool = False) -> str:
+    """Return the checksum of the file (or of its uncompressed contents) in hexadecimal digits."""
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    with gzip.open(path) if inside_gzip else path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _size(path: Path, inside_gzip: bool) -> int:
+    if not inside_gzip:
+        return path.stat().st_size
+    with gzip.open(path) as file:
+        return sum(len(chunk) for chunk in iter(lambda: file.read(_CHUNK), b""))
+
+
+def _matches(path: Path, digest: str, inside_gzip: bool) -> bool:
+    algorithm, value = digest.split(":")
+    return checksum(path, algorithm, inside_gzip=inside_gzip) == value
+
+
+def _describe(stored: StoredFile) -> str:
+    versions = (
+        " and ".join([*([f"{size} bytes"] if size is not None else []), *([digest] if digest else [])])
+        for size, digest in stored.versions
+    )
+    return " or ".join(versions) + (" uncompressed" if stored.inside_gzip else "")

@@ -1,14 +1,16 @@
-"""ImageNet's three archives, made small, laid out as class folders."""
+"""ImageNet as class folders, and its three archives, small ones, unpacked into them."""
 
 import io
 import tarfile
 from pathlib import Path
 
 import numpy as np
+import PIL.Image
 import pytest
+import torch
 from scipy.io import savemat
 
-from tailormix.data import DataError
+from tailormix.data import DataError, load
 from tailormix.data.files.download import get
 from tailormix.data.imagenet import DEVKIT, TRAIN, VAL, prepare
 
@@ -51,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
     return target
 
 
-def test_layout(folder: Path) -> None:
+def test_archives_become_class_folders(folder: Path) -> None:
     """Validation images in the order of their names are of classes 2, 1, 1: wnids n01, n02, n02."""
     prepare(folder)
     files = {str(path.relative_to(folder)) for path in folder.rglob("*.JPEG")}
@@ -67,7 +69,7 @@ def test_layout(folder: Path) -> None:
 
 def test_missing_archive_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"missing file .*ILSVRC2012_img_train\.tar; to mend it: register at image-net\.org"
+        DataError, match=r"missing file .*ILSVRC2012_img_train\.tar; to fix it: register at image-net\.org"
     ):
         get("imagenet", tmp_path)
 
@@ -100,3 +102,31 @@ def test_lost_images_are_noticed(folder: Path) -> None:
     with pytest.raises(DataError, match=r"ILSVRC2012_img_val\.tar: expected 3 images, got 1"):
         prepare(folder)
     assert not (folder / "val").exists()
+
+
+def test_foreign_class_numbers_are_refused(folder: Path) -> None:
+    kit = "ILSVRC2012_devkit_t12/data"
+    members = {
+        f"{kit}/meta.mat": synsets(folder / "meta.mat"),
+        f"{kit}/ILSVRC2012_validation_ground_truth.txt": b"1\n3\n1\n",
+    }
+    packed(folder / DEVKIT, members, "w:gz")
+    with pytest.raises(DataError, match=r"expected class numbers of meta\.mat, got \[3\]"):
+        prepare(folder)
+
+
+def test_class_folders_become_splits(tmp_path: Path) -> None:
+    for part, count in (("train", 25), ("val", 2)):
+        for wnid in ("n02", "n01"):
+            for k in range(count):
+                path = tmp_path / "mini" / part / wnid / f"{wnid}_{k}.JPEG"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                PIL.Image.new("RGB", (20, 20)).save(path)
+    splits = load("imagenet", root=tmp_path, slice="mini", image_size=16)
+    assert (splits.class_names, splits.name) == (("n01", "n02"), "imagenet (mini)")
+    assert [len(part) for part in (splits.train, splits.validation, splits.test)] == [48, 2, 4]
+    assert splits.test.targets.tolist() == [0, 0, 1, 1]
+    assert splits.train.batch(torch.tensor([0, 1]))[0].shape == (2, 3, 16, 16)
+    (tmp_path / "imagenet").symlink_to(tmp_path / "mini")
+    with pytest.raises(DataError, match=r"expected 1000 class folders, got 2; .*data get imagenet"):
+        load("imagenet", root=tmp_path)

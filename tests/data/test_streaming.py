@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailormix.data import DataError, DataSplits, load
-from tailormix.data.streaming import DRAWS, _box, central_crop, random_crop, read, read_all
+from tailormix.data.streaming import DRAWS, central_crop, crop_box, open_image, random_crop, read_images
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_evaluation_draws_nothing(pictures: DataSplits) -> None:
     st.integers(1, 500), st.integers(1, 500), st.lists(st.floats(0, 0.999), min_size=DRAWS, max_size=DRAWS)
 )
 def test_crops_stay_inside(image_width: int, image_height: int, draws: list[float]) -> None:
-    width, height, left, top = _box(image_width, image_height, draws)
+    width, height, left, top = crop_box(image_width, image_height, draws)
     assert 1 <= width <= image_width
     assert 1 <= height <= image_height
     assert 0 <= left <= image_width - width
@@ -93,14 +93,14 @@ def test_truncated_image_is_named(tmp_path: Path) -> None:
     PIL.Image.fromarray(np.zeros((64, 64, 3), np.uint8)).save(path)
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(DataError, match=r"a\.jpeg: expected an image"):
-        read(str(path), lambda image: image)
+        open_image(str(path))
 
 
 def test_wrong_side_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     PIL.Image.fromarray(np.zeros((64, 60, 3), np.uint8)).save(path)
     with pytest.raises(DataError, match=r"a\.png: expected 64 x 64 pixels, got 64 x 60"):
-        read_all([str(path)], 64)
+        read_images([str(path)], 64)
 
 
 def test_unusable_folders(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Splits: disjoint, complete, stratified, seeded; and the fingerprint."""
+"""Splits: disjoint, complete, stratified, seeded; batches from anywhere; and the fingerprint."""
 
 import hashlib
 import struct
@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from tailormix.data.splits import fingerprint, hold_out, share, three_ways, train_rows
+from tailormix.data import load
+from tailormix.data.augment import ImageTransform, normalisation
+from tailormix.data.splits import MemorySplit, fingerprint, hold_out, share, three_ways, train_rows
 
 labelled = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(torch.tensor)
 
@@ -70,3 +72,33 @@ def test_fingerprint_is_sha256_of_little_endian_numbers() -> None:
 def test_impossible_sizes(arguments: tuple[int, int, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         hold_out(*arguments)
+
+
+@pytest.mark.parametrize("augment", [False, True])
+def test_batches_can_start_anywhere(augment: bool) -> None:
+    images = torch.randint(256, (6, 3, 5, 7), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+    transform = ImageTransform(*normalisation([0.5] * 3, [0.2] * 3), pad=2, flip=True) if augment else None
+    source = MemorySplit(images, torch.arange(6), torch.arange(100, 106), transform)
+    plan = [(torch.tensor([k, 5 - k]), 10 + k) for k in range(4)]
+    whole = list(source.batches(plan))
+    for k, (x, y) in enumerate(source.batches(plan[2:])):
+        assert torch.equal(x, whole[2 + k][0])
+        assert torch.equal(y, whole[2 + k][1])
+    assert torch.equal(whole[1][0], source.batch(plan[1][0], torch.Generator().manual_seed(11))[0])
+
+
+def test_lengths_must_agree() -> None:
+    with pytest.raises(ValueError, match="inputs, targets and ids must have equal lengths, got 2, 3 and 2"):
+        MemorySplit(torch.zeros(2, 1), torch.zeros(3), torch.arange(2))
+
+
+def test_seeds_decide_and_are_recorded() -> None:
+    first, again, other = (load("digits", seed=seed).fingerprints for seed in (1, 1, 2))
+    assert first == again
+    assert all(first[part] != other[part] for part in ("train", "validation", "test"))
+
+
+def test_moving_moves_everything() -> None:
+    splits = load("digits").to("meta")
+    assert {part.targets.device.type for part in (splits.train, splits.validation, splits.test)} == {"meta"}
+    assert splits.train.batch(torch.tensor([1]))[0].device.type == "meta"

@@ -276,8 +276,8 @@ def test_a_kernel_is_sent_without_what_it_keeps() -> None:
 
 def targets_lam(lam: list[float], y: list[int], partner: list[int], **settings: object) -> list[float]:
     """λ of the targets, for given λ of the inputs: with α = 1 a coefficient is the uniform itself."""
-    word = c.Remix(per="sample", **settings)
-    plan = word(batch(torch.zeros(len(y), 1), y), torch.tensor(partner), Scripted(lam))
+    component = c.Remix(per="sample", **settings)
+    plan = component(batch(torch.zeros(len(y), 1), y), torch.tensor(partner), Scripted(lam))
     assert plan.lam.tolist() == pytest.approx(lam)
     return plan.for_targets.lam.tolist()
 
@@ -355,8 +355,8 @@ def rejected(alpha: float, margin: float, rng: np.random.Generator, size: int) -
 @pytest.mark.parametrize(("alpha", "margin"), [(1.0, 0.5), (0.1, 0.5), (2.0, 0.3), (1.0, 0.05), (1.0, 0.9)])
 def test_law_equals_drawing_again(alpha: float, margin: float) -> None:
     draws = Draws(torch.device("cpu"), seeded(1))
-    word = SeparatedBetas(alpha, margin)
-    ours = torch.cat([word.pairs(draws, 10) for _ in range(100)], dim=1).double().numpy()
+    component = SeparatedBetas(alpha, margin)
+    ours = torch.cat([component.pairs(draws, 10) for _ in range(100)], dim=1).double().numpy()
     theirs, _ = rejected(alpha, margin, np.random.default_rng(2), 400_000)
     assert (ours[0] - ours[1] >= margin - 1e-6).all()
     assert (ours[0] >= 0.5).all()
@@ -401,8 +401,8 @@ def test_one_draw_and_no_look_at_its_values() -> None:
 def test_near_and_far_by_hand() -> None:
     """Points 0, 1, 3 with partners 1, 2, 0: squares 1, 4, 9, mean 14/3, d̄ = 3/14, 6/7, 27/14."""
     data = batch(torch.tensor([[0.0], [1.0], [3.0]]), [0, 1, 2])
-    word = TwoBeta(5.0, 0.5, space="input").coefficients
-    plan = word(data, torch.tensor([1, 2, 0]), Draws(torch.device("cpu"), seeded()))
+    component = TwoBeta(5.0, 0.5, space="input").coefficients
+    plan = component(data, torch.tensor([1, 2, 0]), Draws(torch.device("cpu"), seeded()))
     assert plan.tau.tolist() == [5.0, 5.0, 0.5]
     torch.testing.assert_close(plan.distance, torch.tensor([3 / 14, 6 / 7, 27 / 14]))
 

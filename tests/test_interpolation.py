@@ -101,10 +101,10 @@ def test_columns_by_hand(width: int, lam: float, centre: int, columns: tuple[int
 def test_label_weight_is_the_share_of_pixels(per: str, shape: tuple[int, ...]) -> None:
     """Measured on the images themselves; also for volumes (channels, depth, H, W)."""
     x = black_and_white(12, *shape)
-    word = CutBox(per)
+    component = CutBox(per)
     for seed in range(20):
         lam = torch.rand(12, generator=seeded(seed)).tolist()
-        mixed = word(batch(x, torch.arange(12) % 2), plan(swap(12), lam), Draws(CPU, seeded(seed)))
+        mixed = component(batch(x, torch.arange(12) % 2), plan(swap(12), lam), Draws(CPU, seeded(seed)))
         kept = 1 - pasted(mixed.x, x).flatten(1).double().mean(1)
         torch.testing.assert_close(mixed.plan.lam.double(), kept, rtol=0, atol=1e-6)
         own = mixed.targets(2).gather(1, (torch.arange(12) % 2)[:, None])[:, 0]
@@ -136,8 +136,8 @@ def test_centre_is_uniform() -> None:
 def test_probability_is_the_share_of_samples_with_a_box() -> None:
     n = 4000
     x = black_and_white(n, 1, 4, 4)
-    word = CutBox("sample", probability=0.3)
-    mixed = word(batch(x, torch.arange(n) % 2), plan(swap(n), 0.5), Draws(CPU, seeded()))
+    component = CutBox("sample", probability=0.3)
+    mixed = component(batch(x, torch.arange(n) % 2), plan(swap(n), 0.5), Draws(CPU, seeded()))
     boxed = int(pasted(mixed.x, x).flatten(1).any(1).sum())
     assert stats.binomtest(boxed, n, 0.3).pvalue > 1e-3
     assert ((mixed.plan.lam < 1).sum() == boxed).item()
@@ -174,10 +174,12 @@ def test_coefficients_in_half_precision_or_with_a_gradient() -> None:
         Plan(torch.tensor([1, 0]), given) for given in (lam, lam.bfloat16(), lam.clone().requires_grad_())
     ]
     draws = [Scripted([0.5, 0.9], [0.1, 0.7]) for _ in plans]
-    words = [
+    mixed_batches = [
         CutBox("sample")(batch(x, [0, 1]), given, drawn) for given, drawn in zip(plans, draws, strict=True)
     ]
-    assert all(torch.equal(words[0].x, other.x) and not other.x.requires_grad for other in words)
+    assert all(
+        torch.equal(mixed_batches[0].x, other.x) and not other.x.requires_grad for other in mixed_batches
+    )
 
 
 def test_images_that_carry_a_gradient_keep_it() -> None:
@@ -229,9 +231,9 @@ def test_at_the_input_it_is_mixup() -> None:
 
 def test_places_are_equally_likely() -> None:
     """By default the input and the second and third stage, as published: after the first two blocks."""
-    word, model = HiddenLayer(), Staged()
+    component, model = HiddenLayer(), Staged()
     draws = torch.rand(3000, generator=seeded(), dtype=torch.float64).tolist()
-    places = [word.place(model, position) for position in draws]
+    places = [component.place(model, position) for position in draws]
     counts = [places.count(name) for name in (None, "middle", "last")]
     assert sum(counts) == 3000
     assert stats.chisquare(counts).pvalue > 1e-3
@@ -247,8 +249,8 @@ def test_each_batch_draws_its_own_place(generator: torch.Generator) -> None:
 def test_a_model_with_two_stages_uses_both() -> None:
     model = Staged()
     model.stages = ("stem", "last")
-    word = HiddenLayer(inputs=False)
-    assert {word.place(model, 0.0), word.place(model, 0.99)} == {"stem", "last"}
+    component = HiddenLayer(inputs=False)
+    assert {component.place(model, 0.0), component.place(model, 0.99)} == {"stem", "last"}
 
 
 def test_a_model_without_stages_needs_names() -> None:

@@ -336,10 +336,10 @@ def test_one_block_of_everybody_pairs_each_with_itself() -> None:
 
 def test_distances_in_another_space() -> None:
     data = batch(torch.zeros(4, 1), [0, 1, 0, 1], embeddings=torch.tensor([[0.0], [9.0], [9.0], [0.0]]))
-    word = OptimalTransport(k=2, space="embedding")
-    assert word.needs_embeddings
+    component = OptimalTransport(k=2, space="embedding")
+    assert component.needs_embeddings
     draws = Draws(torch.device("cpu"), seeded())
-    matched = torch.stack([word(data, draws) for _ in range(30)])
+    matched = torch.stack([component(data, draws) for _ in range(30)])
     assert torch.equal(matched.sort(1).values, torch.arange(4).expand(30, 4))
 
 

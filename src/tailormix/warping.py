@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
     family = EXACT_WARPS if exact else WARPS
     warped = family[kind](lam, tau)
     # Values outside the domain give NaN. A look for it is free on the CPU; elsewhere a step would wait.
-    if warped.is_cpu and not torch.compiler.is_compiling() and bool(warped.isnan().any()):
+    if warped.is_cpu and not torch.compiler.is_compiling() and math.isnan(warped.sum().item()):
         _reject_values(lam, tau)
     return warped.to(lam.dtype)
 
@@ -94,21 +95,21 @@ def _inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
     """
     lam = lam.to(tau.dtype)
     level = torch.logit(torch.minimum(lam, 1 - lam))
-    warped = torch.sigmoid(_slope(level, 1 / (1 + 3 * tau.sqrt())) * level)
+    warped = torch.sigmoid(_slope(level, ROWS / (1 + 3 * tau.sqrt())) * level)
     return torch.where(lam > 0.5, 1 - warped, warped)
 
 
 def _slope(level: Tensor, row: Tensor) -> Tensor:
-    """Bilinear interpolation in the table, at logits ≤ 0 and at rows 1/(1 + 3√τ)."""
+    """Bilinear interpolation in the table, at logits ≤ 0 and at rows 768/(1 + 3√τ)."""
     compiling = torch.compiler.is_compiling()  # a compiled graph holds its own copy of the table
     table = TABLE.to(level.device, level.dtype) if compiling else _table_on(level.device, level.dtype)
     slopes = table.view(-1)
-    y, x = row * ROWS, (1 - 2 * torch.sigmoid(COLUMN_SCALE * level)) * COLUMNS
-    top, left = y.long().clamp(0, ROWS - 1), x.long().clamp(0, COLUMNS - 1)
+    column = COLUMNS * torch.tanh(-COLUMN_SCALE / 2 * level)  # from 0 at λ = ½
+    top, left = row.long().clamp(0, ROWS - 1), column.long().clamp(0, COLUMNS - 1)
     corner, width = top * (COLUMNS + 1) + left, COLUMNS + 1
-    upper = torch.lerp(slopes[corner], slopes[corner + 1], x - left)
-    lower = torch.lerp(slopes[corner + width], slopes[corner + width + 1], x - left)
-    return torch.lerp(upper, lower, y - top)
+    upper = torch.lerp(slopes[corner], slopes[corner + 1], column - left)
+    lower = torch.lerp(slopes[corner + width], slopes[corner + width + 1], column - left)
+    return torch.lerp(upper, lower, row - top)
 
 
 def _beta(lam: Tensor, tau: Tensor) -> Tensor:
@@ -118,7 +119,7 @@ def _beta(lam: Tensor, tau: Tensor) -> Tensor:
     rises by between ½ and 1.3: four steps reach the last digit from any start.
     """
     lam, tau = lam.detach().to(tau.dtype), tau.detach()
-    row = 1 - 1 / (1 + tau.sqrt() / 3)  # that of 1/τ
+    row = ROWS - ROWS / (1 + tau.sqrt() / 3)  # that of 1/τ
 
     def log_slope(log_level: Tensor) -> Tensor:
         return _slope(-log_level.exp(), row).log()

@@ -34,7 +34,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 # Names that learn classes only, and names that learn real targets only: the other kind must be refused.
 CLASSES_ONLY = {"rankmixup", "rankmixup-mrl", "mit-l", "mit-a", "remix"}
 REAL_ONLY = {"c-mixup"}
-# Names whose criterion must return one loss a sample.
+# Names whose criterion must return one loss per sample.
 LOSS_A_SAMPLE = {"local-mixup"}
 # Names that take images only.
 IMAGES_ONLY = {"cutmix", "sk-cutmix"}

@@ -49,8 +49,8 @@ def test_nearest_by_hand(k: int, expected: float) -> None:
 
 
 def test_a_sample_is_always_near_itself() -> None:
-    word = LocallyWeighted("nearest", k=1)
-    near = word.weights(batch(X[:, None], ZEROS), torch.tensor([0, 1, 2]))
+    component = LocallyWeighted("nearest", k=1)
+    near = component.weights(batch(X[:, None], ZEROS), torch.tensor([0, 1, 2]))
     assert near.tolist() == [True, True, True]
 
 

@@ -24,8 +24,8 @@ format: $(VENV)/.ready    ## let ruff rewrite what it can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.ready     ## speed, as ratios against peers in one run
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks --out benchmarks/results
+bench: $(VENV)/.ready     ## speed, as ratios against peers in one run, beside its targets
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks speed --out benchmarks/results
 
 docs: $(VENV)/.ready      ## build the documentation into site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,1 +1,1 @@
-"""Speed, as ratios against peers in one run."""
+"""Speed, as ratios against peers in one run: ``python -m benchmarks --help``."""

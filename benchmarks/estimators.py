@@ -1,15 +1,13 @@
-"""``python -m benchmarks.estimators``: the estimators without tuning against those of scikit-learn.
+"""``python -m benchmarks estimators``: the estimators without tuning against those of scikit-learn.
 
-Writes every score to ``docs/estimators.json`` and the tables made of it into ``docs/estimators.md``.
+Every score goes to ``docs/estimators.json`` and the tables of them into ``docs/estimators.md``.
 Defaults were chosen on splits with other seeds (100 and above) than the five that are reported (0 to 4).
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import warnings
-from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import sklearn
@@ -26,18 +24,17 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.estimators_page import LEVEL, insert
-from tailormix.atomic import write_atomically
+from benchmarks.harness import markdown_table
 from tailormix.integrations.sklearn import MixupClassifier, MixupRegressor
 from tailormix.metrics import accuracy, coverage, ece, rmse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchmarks.record import Record
+    Score = dict[str, Any]
 
-HERE = Path(__file__).parents[1] / "docs"
-TEST = 0.25
+MARKS = ("<!-- tables: python -m benchmarks estimators -->", "<!-- end of tables -->")
+TEST, LEVEL = 0.25, 0.9
 CLASSES = {"digits": load_digits, "breast cancer": load_breast_cancer, "wine": load_wine, "iris": load_iris}
 REAL = {"diabetes": load_diabetes}
 
@@ -65,7 +62,7 @@ REGRESSORS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def classify(data: str, model: str, seed: int) -> Record:
+def classify(data: str, model: str, seed: int) -> Score:
     """NLL, ECE and accuracy on a quarter of the rows; NLL clips probabilities as scikit-learn does."""
     X, y = CLASSES[data](return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=TEST, stratify=y, random_state=seed)
@@ -74,8 +71,8 @@ def classify(data: str, model: str, seed: int) -> Record:
     return {"data": data, "model": model, "seed": seed, **scores}
 
 
-def regress(data: str, model: str, seed: int) -> Record:
-    """RMSE, and coverage of 90 % intervals; a peer's spread is that of its residuals on training rows."""
+def regress(data: str, model: str, seed: int) -> Score:
+    """RMSE, and coverage of 90 % intervals; a peer's deviation is that of its residuals on training rows."""
     X, y = REAL[data](return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=TEST, random_state=seed)
     fitted = REGRESSORS[model](seed).fit(X, y)
@@ -89,9 +86,9 @@ def regress(data: str, model: str, seed: int) -> Record:
 
 
 def run(seeds: int, *, workers: int = 1, quick: bool = False) -> dict[str, Any]:
-    """Scores of every model on every data set, one record a seed; ``quick`` takes the smallest data only."""
+    """Scores of every model on every data set, one record per seed; ``quick`` takes the smallest data."""
     names = (["iris"], list(REAL)) if quick else (list(CLASSES), list(REAL))
-    jobs: list[tuple[Callable[[str, str, int], Record], str, str, int]] = [
+    jobs: list[tuple[Callable[[str, str, int], Score], str, str, int]] = [
         (score, data, model, seed)
         for score, data_sets, models in ((classify, names[0], CLASSIFIERS), (regress, names[1], REGRESSORS))
         for data in data_sets
@@ -104,29 +101,67 @@ def run(seeds: int, *, workers: int = 1, quick: bool = False) -> dict[str, Any]:
     return {"seeds": seeds, "test": TEST, "versions": versions, "records": records}
 
 
-def _quietly(score: Callable[[str, str, int], Record], data: str, model: str, seed: int) -> Record:
-    """One thread a process, and no warnings about the peers' 200 passes, which are their default."""
+def _quietly(score: Callable[[str, str, int], Score], data: str, model: str, seed: int) -> Score:
+    """With one thread per process, and no warnings about the peers' 200 epochs, which are their default."""
     torch.set_num_threads(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return score(data, model, seed)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.estimators", description=__doc__)
-    parser.add_argument("--out", type=Path, default=HERE / "estimators.json", help="file for the scores")
-    parser.add_argument("--page", type=Path, default=HERE / "estimators.md", help="page with the tables")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--quick", action="store_true", help="the smallest data only, to see that it runs")
-    parser.add_argument("--tables-only", action="store_true", help="make the tables of scores that are there")
-    options = parser.parse_args(arguments)
-    if not options.tables_only:
-        results = run(options.seeds, workers=options.jobs, quick=options.quick)
-        write_atomically(options.out, json.dumps(results, indent=1) + "\n")
-    results = json.loads(options.out.read_text(encoding="utf-8"))
-    write_atomically(options.page, insert(options.page.read_text(encoding="utf-8"), results))
+def insert_tables(page: str, results: dict[str, Any]) -> str:
+    """The page with new tables between the two marks."""
+    if any(page.count(mark) != 1 for mark in MARKS):
+        raise ValueError(f"the page must hold each of {MARKS} once")
+    before, rest = page.split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    return f"{before}{MARKS[0]}\n\n{tables(results)}\n\n{MARKS[1]}{after}"
 
 
-if __name__ == "__main__":
-    main()
+def tables(results: dict[str, Any]) -> str:
+    """Classification: one table per metric, with the mean over data sets. Regression: one table."""
+    classes = [row for row in results["records"] if "nll" in row]
+    real = [row for row in results["records"] if "rmse" in row]
+    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
+    share = f"a share of {results['test']:g} of the rows for testing"
+    titles = {"nll": "NLL, lower is better", "ece": "ECE, lower is better", "accuracy": "Accuracy"}
+    return "\n\n".join(
+        [
+            f"Means over {results['seeds']} splits, {share}; {versions}.",
+            *(_classification_table(title, classes, metric) for metric, title in titles.items()),
+            _regression_table(real),
+        ]
+    )
+
+
+def _classification_table(title: str, scores: list[Score], metric: str) -> str:
+    data = _values(scores, "data")
+    lines = []
+    for model in _values(scores, "model"):
+        means = [_mean(scores, metric, model=model, data=name) for name in data]
+        lines.append([_shown(model), *(f"{value:.3f}" for value in (*means, fmean(means)))])
+    return markdown_table([title, *data, "mean"], lines)
+
+
+def _regression_table(scores: list[Score]) -> str:
+    lines = []
+    for model in _values(scores, "model"):
+        gap = fmean(abs(row["coverage"] - LEVEL) for row in scores if row["model"] == model)
+        error, covered = (_mean(scores, metric, model=model) for metric in ("rmse", "coverage"))
+        lines.append([_shown(model), f"{error:.1f}", f"{covered:.3f}", f"{gap:.3f}"])
+    header = ["diabetes", "RMSE", "coverage of 90 % intervals", "mean distance from 0.9"]
+    return markdown_table(header, lines)
+
+
+def _mean(scores: list[Score], metric: str, **where: str) -> float:
+    return fmean(row[metric] for row in scores if all(row[key] == value for key, value in where.items()))
+
+
+def _values(scores: list[Score], key: str) -> list[str]:
+    return list(dict.fromkeys(row[key] for row in scores))
+
+
+def _shown(model: str) -> str:
+    """The call as code, what was done to the data as text."""
+    call, comma, how = model.partition(", ")
+    return f"`{call}`{comma}{how}"

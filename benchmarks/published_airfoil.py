@@ -2,10 +2,10 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.published_airfoil FOLDER_OF_DATA EPOCHS
 
-Written anew from the description of the authors' code, which does not run as released: a shuffled pass over
+Rewritten from the description of the authors' code, which does not run as released: a shuffled pass over
 the training rows in numpy arrays, partners from the whole training set, the inverse Beta distribution
-function for each batch, Adam and the squared error as torch has them by default, the lowest validation error
-kept, and Monte Carlo dropout on the test rows at the end. A run of tailormix is timed against it.
+function for each batch, Adam and the squared error as torch has them by default, the weights of the lowest
+validation error, and Monte Carlo dropout on the test rows at the end. A run of tailormix is timed against it.
 """
 
 from __future__ import annotations

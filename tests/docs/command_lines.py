@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 #: options that are added to a command that would otherwise try everything: later ones count
 LESS = {
-    "bench": ["--quick", "--methods", "sk-mixup"],
     "reproduce": ["--seeds", "0"],
     "tune": ["--trials", "2", "--splits", "1"],
 }

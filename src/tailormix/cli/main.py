@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailormix.cli.bench import bench
 from tailormix.cli.data import app as data_app
 from tailormix.cli.evaluate import evaluate
 from tailormix.cli.report import report
@@ -105,7 +104,6 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 app.command()(train)
 app.command()(tune)
-app.command()(bench)
 app.command()(evaluate)
 app.command()(reproduce)
 app.command()(results)

@@ -1,8 +1,6 @@
 """The page about the estimators: its tables are those of the scores."""
 
 import json
-import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,17 +8,13 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from benchmarks.estimators import insert_tables
 
 from helpers import ROOT
 
 PAGE = ROOT / "docs" / "estimators.md"
 SCORES = ROOT / "docs" / "estimators.json"
 PEERS = ("MLPClassifier()", "RandomForestClassifier()", "MLPClassifier(), scaled inputs")
-
-
-@pytest.fixture(scope="module")
-def page_module() -> dict[str, Any]:
-    return runpy.run_path(str(ROOT / "benchmarks" / "estimators_page.py"))
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +27,14 @@ def average(results: dict[str, Any], model: str, metric: str) -> float:
     return fmean(row[metric] for row in results["records"] if row["model"] == model and metric in row)
 
 
-def test_the_tables_are_those_of_the_scores(page_module: dict[str, Any], results: dict[str, Any]) -> None:
+def test_the_tables_are_those_of_the_scores(results: dict[str, Any]) -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert page_module["insert"](text, results) == text
+    assert insert_tables(text, results) == text
 
 
-def test_a_page_without_marks_is_refused(page_module: dict[str, Any], results: dict[str, Any]) -> None:
+def test_a_page_without_marks_is_refused(results: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="the page must hold each of"):
-        page_module["insert"]("no marks", results)
+        insert_tables("no marks", results)
 
 
 def test_every_model_was_measured_on_every_split(results: dict[str, Any]) -> None:
@@ -67,7 +61,7 @@ def test_regression_without_tuning(results: dict[str, Any]) -> None:
 def test_the_benchmark_writes_scores_and_tables(tmp_path: Path) -> None:
     page, scores = tmp_path / "page.md", tmp_path / "scores.json"
     page.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-    command = [sys.executable, "-m", "benchmarks.estimators", "--quick", "--seeds", "1"]
+    command = [sys.executable, "-m", "benchmarks", "estimators", "--quick", "--seeds", "1"]
     command += ["--out", str(scores), "--page", str(page)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -75,11 +69,3 @@ def test_the_benchmark_writes_scores_and_tables(tmp_path: Path) -> None:
     assert {row["data"] for row in found} == {"iris", "diabetes"}
     assert all(0 <= row["accuracy"] <= 1 and row["nll"] > 0 for row in found if row["data"] == "iris")
     assert "Means over 1 splits" in page.read_text(encoding="utf-8")
-
-
-def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    example = runpy.run_path(str(ROOT / "examples" / "estimators.py"))
-    example["main"](["--rows", "40", "--epochs", "2"])
-    told = capsys.readouterr().out
-    assert re.search(r"wine: .*tau_std.*temperature \d", told)
-    assert re.search(r"diabetes: rmse [\d.]+, coverage [\d.]+", told)

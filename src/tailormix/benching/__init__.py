@@ -1,1 +1,0 @@
-"""What a training step costs: time, passes and memory of every method, on this machine."""

@@ -12,7 +12,7 @@ from tailormix import SKMixup, similarity_kernel, warp
 from tailormix.atomic import write_atomically
 from tailormix.data import load
 from tailormix.reports import reliability_curve, reliability_diagram
-from tailormix.reports.density import draw_density
+from tailormix.reports.density import draw_kernel_density
 from tailormix.reports.style import INK, QUIET, image_bytes, new_figure, plain_axes
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def density() -> Figure:
     figure = new_figure(9, 3.4)
     panels = figure.subplots(1, 3, sharey=True)
     for axes, (tau_max, tau_std) in zip(panels, ((1.0, 0.25), (1.0, 0.7), (0.1, 0.25)), strict=True):
-        draw_density(axes, tau_max, tau_std)
+        draw_kernel_density(axes, tau_max, tau_std)
         axes.set_title(f"τ_max = {tau_max:g}, τ_std = {tau_std:g}", fontsize=10, color=INK)
     for axes in panels[1:]:
         axes.set_ylabel("")

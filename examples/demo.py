@@ -23,12 +23,13 @@ from demo_runs import Task, tasks
 from demo_toys import DATA, Outcome, learn, outcomes
 from tailormix.atomic import write_atomically
 from tailormix.reports.report_page import Section, report_page
-from tailormix.reports.run_pictures import pooled_reliability
+from tailormix.reports.run_figures import pooled_reliability
+from tailormix.reports.run_groups import problems_of
 from tailormix.reports.run_tables import AFTER, BEFORE, metric_table
-from tailormix.reports.runs import problems_of, read_runs
+from tailormix.reports.runs import read_runs
 
 if TYPE_CHECKING:
-    from tailormix.reports.runs import Group, Problem
+    from tailormix.reports.run_groups import Group, Problem
 
 HERE = Path(__file__).parent
 LEAD = (
@@ -109,7 +110,7 @@ def seen(problems: list[Problem]) -> Markup:
 def range_of(problem: Problem) -> str:
     """How far the methods lie apart before temperature, and after."""
     before, after = (
-        [100 * group.spread(stage, "ece").mean for group in problem.groups] for stage in (BEFORE, AFTER)
+        [100 * group.metric(stage, "ece").mean for group in problem.groups] for stage in (BEFORE, AFTER)
     )
     return (
         f"On {problem.title} the mean ECE of the methods lies between {min(before):.1f} and "
@@ -119,7 +120,7 @@ def range_of(problem: Problem) -> str:
 
 def verdict(group: Group) -> str:
     """Accuracy beside mean confidence, over all seeds, and what that makes of the model."""
-    curve = pooled_reliability(group, 0, "before")
+    curve = pooled_reliability(group)
     right, sure = 100 * curve.mean_accuracy, 100 * curve.mean_confidence
     fault = "too sure of itself" if sure > right + 1 else "too modest" if sure < right - 1 else "about right"
     return f"right in {right:.1f} % of all cases, {sure:.1f} % sure on average: {fault}."

@@ -10,9 +10,9 @@ from PIL import Image
 
 from tailormix.atomic import write_atomically
 from tailormix.reports.boundary import draw_boundary
-from tailormix.reports.density import draw_density
-from tailormix.reports.run_pictures import pooled_reliability
-from tailormix.reports.style import Picture, looks, new_figure, page_svg, plain_axes
+from tailormix.reports.density import draw_kernel_density
+from tailormix.reports.run_figures import pooled_reliability
+from tailormix.reports.style import PageFigure, line_styles, new_figure, page_svg, plain_axes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from demo_toys import Outcome
-    from tailormix.reports.runs import Problem
+    from tailormix.reports.run_groups import Problem
 
 SHOWN = ("ERM", "Mixup", "SK Mixup")
 TAU_MAX, TAU_STD = 1.0, 0.25
 
 
-def boundary_picture(outcome: Outcome) -> Picture:
+def boundary_picture(outcome: Outcome) -> PageFigure:
     """One panel, without any border: the heat map fills it."""
     figure = Figure(figsize=(3.6, 3.0))
     axes = figure.add_axes((0, 0, 1, 1))
     draw_boundary(axes, outcome.grid, outcome.extent, outcome.train, outcome.test)
     found = outcome.scores["fresh"]
-    return Picture(
+    return PageFigure(
         page_svg(figure),
         f"Decision frontier and confidence of {outcome.method} on {outcome.data}",
         outcome.method,
@@ -40,18 +40,18 @@ def boundary_picture(outcome: Outcome) -> Picture:
     )
 
 
-def density_picture() -> Picture:
+def density_picture() -> PageFigure:
     """The law of the mixing coefficient against distance, with its scale."""
     figure = new_figure(5.2, 3.9)
     axes = figure.add_subplot()
-    image = draw_density(axes, TAU_MAX, TAU_STD)
+    image = draw_kernel_density(axes, TAU_MAX, TAU_STD)
     bar = figure.colorbar(image, ax=axes, pad=0.02, ticks=[0.1, 1, 10], format="%g")
     bar.set_label("density")
     bar.outline.set_visible(False)
     for each in (axes, bar.ax):
         plain_axes(each)
         each.grid(False)
-    return Picture(
+    return PageFigure(
         page_svg(figure),
         "Heat map: density of the mixing coefficient against distance",
         "Density of the mixing coefficient",
@@ -63,13 +63,15 @@ def density_picture() -> Picture:
 def draw_reliabilities(axes: Axes, problem: Problem) -> None:
     """Draw one line a method, before temperature; the larger a dot, the more points have that confidence."""
     axes.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle=(0, (4, 4)), zorder=1)
-    for group, look in zip(problem.groups, looks([g.method["name"] for g in problem.groups]), strict=True):
-        curve = pooled_reliability(group, 0, "before")
+    for group, style in zip(
+        problem.groups, line_styles([g.method["name"] for g in problem.groups]), strict=True
+    ):
+        curve = pooled_reliability(group)
         kept = curve.count >= curve.count.sum() / 500  # a handful of points says nothing
         share = curve.count[kept] / curve.count.sum()
         x, y = curve.confidence[kept], curve.accuracy[kept]
-        axes.plot(x, y, "o-", color=look.colour, markersize=0, linewidth=1.6, label=group.label)
-        axes.scatter(x, y, s=12 + 200 * share, color=look.colour, alpha=0.75, linewidths=0)
+        axes.plot(x, y, "o-", color=style.colour, markersize=0, linewidth=1.6, label=group.label)
+        axes.scatter(x, y, s=12 + 200 * share, color=style.colour, alpha=0.75, linewidths=0)
     axes.set(xlim=(0.15, 1.03), ylim=(0.15, 1.03), xlabel="confidence", ylabel="accuracy")
     axes.legend(frameon=False, loc="lower right", fontsize=8)
 
@@ -84,7 +86,7 @@ def overview_png(outcomes: list[Outcome], digits: Problem, path: Path) -> None:
         draw_boundary(axes, outcome.grid, outcome.extent, outcome.train, outcome.test)
         axes.set_title(f"{outcome.method}   ECE {100 * outcome.scores['fresh']['ece']:.1f} %", fontsize=10)
     density, reliability = right.subplots(2, 1)
-    draw_density(density, TAU_MAX, TAU_STD)
+    draw_kernel_density(density, TAU_MAX, TAU_STD)
     draw_reliabilities(reliability, digits)
     density.set_title("Density of the mixing coefficient", fontsize=10)
     reliability.set_title("Digits: is confidence deserved?", fontsize=10)

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 import tailormix
 from tailormix.atomic import write_atomically
 from tailormix.metrics import accuracy, ece, nll
-from tailormix.reports.boundary import confidence_grid, extent_of
+from tailormix.reports.boundary import bounding_box, confidence_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +130,7 @@ def outcomes(path: Path) -> list[Outcome]:
 def outcome(data: str, method: str, weights: dict[str, Tensor]) -> Outcome:
     """One network's answers."""
     learned, tested = split(data)
-    extent = extent_of(np.concatenate((learned[0], tested[0])))
+    extent = bounding_box(np.concatenate((learned[0], tested[0])))
     parts = {"test": tested, "fresh": DATA[data](FRESH, FRESH_SEED)}
     return Outcome(
         data,

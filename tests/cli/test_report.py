@@ -1,6 +1,5 @@
 """``tailormix report`` from outside: a page of real runs, JSON, exit codes, and what is left out."""
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -75,7 +74,7 @@ def test_a_failing_page_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest.Mo
     def fail(*_: object, **__: object) -> str:
         raise ValueError("no ink")
 
-    monkeypatch.setattr(importlib.import_module("tailormix.reports.report_page"), "report_page", fail)
+    monkeypatch.setattr("tailormix.reports.report_page.report_page", fail)
     done = call(tmp_path / "runs", "-o", tmp_path / "r.html")
     assert done.exit_code == 1
     assert "error: no ink" in done.stderr

@@ -1,4 +1,4 @@
-"""Pictures: what is drawn, in which formats, and that grey keeps the parts apart."""
+"""Diagrams: what is drawn, in which formats, and that colours differ in grey."""
 
 import xml.etree.ElementTree as ET
 

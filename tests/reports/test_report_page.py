@@ -7,8 +7,9 @@ import pytest
 
 from support_runs import change, make_run
 from tailormix.reports.report_page import Section, report_page
-from tailormix.reports.run_pictures import observed_coverage
-from tailormix.reports.runs import Skipped, problems_of, read_runs
+from tailormix.reports.run_figures import observed_coverage
+from tailormix.reports.run_groups import problems_of
+from tailormix.reports.runs import Skipped, read_runs
 
 
 def page_of(folder: Path, **options) -> str:

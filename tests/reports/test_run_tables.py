@@ -7,15 +7,16 @@ import pytest
 
 from support_runs import change, make_run
 from tailormix.methods import METHODS
+from tailormix.reports.run_groups import MeanStd, method_title, problems_of
 from tailormix.reports.run_tables import (
     costs,
     every_metric,
+    mean_text,
     metric_table,
-    spread_text,
-    summarised,
+    summary_json,
     summary_table,
 )
-from tailormix.reports.runs import Spread, method_title, problems_of, read_runs
+from tailormix.reports.runs import read_runs
 
 
 def problems(folder: Path):
@@ -29,10 +30,10 @@ def test_seeds_are_one_group_whatever_their_conduct(tmp_path: Path) -> None:
     (group,) = problem.groups
     assert (problem.title, group.label, group.seeds) == ("digits · mlp", "ERM", [0, 1, 2])
     values = [run.result["test"]["before"]["ece"] for run in group.runs]
-    found = group.spread("before", "ece")
+    found = group.metric("before", "ece")
     assert found.mean == pytest.approx(np.mean(values))
     assert found.std == pytest.approx(np.std(values, ddof=1))
-    assert group.spread("before", "no such metric").n == 0
+    assert group.metric("before", "no such metric").n == 0
 
 
 def test_labels_tell_namesakes_apart(tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_a_number_that_is_none_is_a_dash_and_null(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path)
     ((_, row),) = metric_table(problem, ("ece",)).rows
     assert (row[0].text, row[0].value) == ("—", None)
-    (group,) = summarised([problem], [])["problems"][0]["groups"]
+    (group,) = summary_json([problem], [])["problems"][0]["groups"]
     assert group["test"]["before"]["ece"] == {"mean": None, "std": None, "n": 1}
 
 
@@ -115,8 +116,8 @@ def test_cost_is_the_median_epoch_against_the_same_plain_training(tmp_path: Path
 
 
 def test_text_of_a_spread() -> None:
-    assert spread_text(Spread.of([0.1, 0.2]), 100, 1) == "15.0 ± 7.1"
-    assert spread_text(Spread.of([])) == "—"
+    assert mean_text(MeanStd.of([0.1, 0.2]), 100, 1) == "15.0 ± 7.1"
+    assert mean_text(MeanStd.of([])) == "—"
 
 
 def test_every_method_has_a_title_of_its_own() -> None:

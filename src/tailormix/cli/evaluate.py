@@ -138,11 +138,11 @@ def _write(found: Evaluation, html: Path | None, folder: Path | None, *, title: 
 
         write_atomically(html, evaluation_page(found, title=title))
     if folder is not None:
-        from tailormix.reports.diagrams import diagrams
+        from tailormix.reports.diagrams import evaluation_diagrams
         from tailormix.reports.style import image_bytes
 
         folder.mkdir(exist_ok=True)
-        for name, figure in diagrams(found).items():
+        for name, figure in evaluation_diagrams(found).items():
             for kind in ("png", "svg"):
                 write_atomically(folder / f"{name}.{kind}", image_bytes(figure, kind))
 

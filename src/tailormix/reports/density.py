@@ -1,16 +1,15 @@
-"""The law of mixing coefficients against distance, drawn and computed."""
+"""The density of mixing coefficients against the distance of the pair, computed and drawn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
-from matplotlib.colors import LogNorm
 
 from tailormix.batch import Batch, Draws
-from tailormix.coefficients import SeparatedBetas
+from tailormix.components import SeparatedCoefficients
 from tailormix.kernel import similarity_kernel
 from tailormix.warping import warp
 
@@ -22,8 +21,10 @@ if TYPE_CHECKING:
     from tailormix.components import Coefficients
 
 
-DRAWS = 20_000  # evenly spaced, so that the shares of the bins carry no sampling noise
+DRAWS = 20_000
 FAINTEST, STRONGEST = 0.05, 20.0  # densities outside are drawn like these
+LEVELS, BINS, FARTHEST = 400, 80, 2.0
+WHITE = "#fffffe"  # not #ffffff, which follows the theme of a page
 
 
 def mixing_density(
@@ -44,38 +45,98 @@ def mixing_density(
     array([1., 1., 1., 1.])
 
     """
-    u = (torch.arange(DRAWS) + 0.5) / DRAWS
+    u = (torch.arange(DRAWS) + 0.5) / DRAWS  # evenly spaced, so that the histogram has no sampling noise
     tau = similarity_kernel(distance, tau_max, tau_std)
     columns = [np.histogram(warp(u, float(t)).numpy(), bins=bins, range=(0, 1))[0] for t in tau]
     return np.stack(columns, axis=1) * (bins / DRAWS)
 
 
-def draw_density(
+def coefficient_density(component: Coefficients) -> NDArray[np.float64] | None:
+    """Density (BINS, BINS) of a method's λ, upwards, at distances from 0 to FARTHEST; None without mixing.
+
+    The component is called on pairs at all these distances, once for every level u of its uniform draws,
+    which traces the quantile function λ(u) at each distance. Each column of the density has mean 1.
+
+    >>> from tailormix import ERM, Mixup
+    >>> coefficient_density(ERM().coefficients) is None
+    True
+    >>> coefficient_density(Mixup(alpha=1.0).coefficients).max().round(3)  # uniform at every distance
+    np.float64(1.0)
+    """
+    batch, partner = _pairs(squared=getattr(component, "squared", True))
+    if hasattr(component, "fit"):  # it counts classes: these pairs have one
+        batch = replace(batch, y=torch.zeros(len(batch), dtype=torch.long))
+        component = component.fit(batch.y)
+    levels = (torch.arange(LEVELS) + 0.5) / LEVELS
+    if isinstance(component, SeparatedCoefficients):  # it selects among random candidates
+        drawn = component.pairs(Draws(torch.device("cpu"), torch.Generator().manual_seed(0)), DRAWS)[0]
+        lam = drawn.quantile(levels)[:, None].expand(-1, BINS)
+    else:
+        draws: list[Any] = [FixedDraws(float(u)) for u in levels]
+        lam = torch.stack([component(batch, partner, one).lam[:BINS] for one in draws])
+    if bool((lam == lam[0, 0]).all()):
+        return None
+    edges = np.linspace(0, 1, BINS + 1)
+    return np.stack([_binned(column, levels.numpy(), edges) for column in lam.double().numpy().T], axis=1)
+
+
+@dataclass(frozen=True)
+class FixedDraws:
+    """Stands for :class:`tailormix.batch.Draws`: every uniform draw is ``u``, every Beta draw its u-quantile.
+
+    >>> FixedDraws(0.25).uniform(2)
+    tensor([0.2500, 0.2500])
+    """
+
+    u: float
+    device: ClassVar[torch.device] = torch.device("cpu")
+
+    def uniform(self, *shape: int) -> torch.Tensor:
+        """``u`` in this shape."""
+        return torch.full(shape, self.u)
+
+    def beta(self, concentration: torch.Tensor) -> torch.Tensor:
+        """The quantile of Beta(τ_i, τ_i) at ``u``."""
+        return warp(self.uniform(*concentration.shape), concentration)
+
+
+def _binned(
+    quantiles: NDArray[np.float64], levels: NDArray[np.float64], edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Density in the bins between ``edges``, from the distribution function through the quantiles."""
+    below = np.interp(edges, np.sort(quantiles), levels, left=0, right=1)
+    below[0], below[-1] = 0, 1
+    found: NDArray[np.float64] = np.diff(below) * (len(edges) - 1)
+    return found
+
+
+def _pairs(*, squared: bool) -> tuple[Batch, torch.Tensor]:
+    """Pairs on a line, the same in all spaces, with relative distances in the middles of BINS equal steps."""
+    distance = FARTHEST * (torch.arange(BINS, dtype=torch.float64) + 0.5) / BINS  # their mean is 1
+    places = torch.cat((torch.zeros(BINS), distance.sqrt() if squared else distance))[:, None]
+    partner = torch.cat((torch.arange(BINS, 2 * BINS), torch.arange(BINS)))
+    return Batch(places, places, embeddings=places), partner
+
+
+def draw_kernel_density(
     axes: Axes, tau_max: float = 1.0, tau_std: float = 0.25, farthest: float = 2.0, cells: int = 121
 ) -> AxesImage:
-    """Draw the kernel's heat map, with words for its two sides."""
+    """Draw the heat map of the similarity kernel, with a text for its two sides."""
     distance = torch.linspace(0, farthest, cells)
-    image = draw_heat(axes, mixing_density(distance, cells, tau_max, tau_std), farthest)
+    image = draw_heat_map(axes, mixing_density(distance, cells, tau_max, tau_std), farthest)
     for x, y, side, text in (
         (0.05, 0.76, "left", "similar pairs:\nhalf and half"),
         (0.97, 0.5, "right", "distant pairs:\none or the other"),
     ):
-        axes.text(
-            x,
-            y,
-            text,
-            transform=axes.transAxes,
-            ha=side,
-            va="center",
-            color="#fffffe",
-            alpha=0.85,
-            fontsize=8.5,
-        )
+        note = axes.text(x, y, text, transform=axes.transAxes, ha=side, va="center")
+        note.set(color=WHITE, alpha=0.85, fontsize=8.5)
     return image
 
 
-def draw_heat(axes: Axes, density: NDArray[np.float64], farthest: float = 2.0) -> AxesImage:
-    """Draw a law: distance to the right, coefficient upwards, density as brightness (logarithmic)."""
+def draw_heat_map(axes: Axes, density: NDArray[np.float64], farthest: float = 2.0) -> AxesImage:
+    """Draw a density: distance to the right, coefficient upwards, density as brightness (logarithmic)."""
+    from matplotlib.colors import LogNorm
+
     image = axes.imshow(
         density.clip(FAINTEST, STRONGEST),
         origin="lower",
@@ -85,72 +146,7 @@ def draw_heat(axes: Axes, density: NDArray[np.float64], farthest: float = 2.0) -
         norm=LogNorm(FAINTEST, STRONGEST),
         interpolation="bilinear",
     )
-    axes.axvline(1, color="#fffffe", linewidth=0.8, linestyle=(0, (4, 4)), alpha=0.7)
+    axes.axvline(1, color=WHITE, linewidth=0.8, linestyle=(0, (4, 4)), alpha=0.7)
     axes.set_xlabel("distance of the pair, d̄  (1 = average)")
     axes.set_ylabel("mixing coefficient, ω(λ)")
     return image
-
-
-LEVELS, BINS, FARTHEST = 1600, 80, 2.0
-
-
-@final
-@dataclass(frozen=True)
-class Level:
-    """Draws that all lie at one level u of their laws: swept over (0, 1), they trace any law without noise.
-
-    >>> Level(0.25).uniform(2)
-    tensor([0.2500, 0.2500])
-    """
-
-    u: float
-
-    @property
-    def device(self) -> torch.device:
-        """Where the draws lie."""
-        return torch.device("cpu")
-
-    def uniform(self, *shape: int) -> torch.Tensor:
-        """The level, in this shape."""
-        return torch.full(shape, self.u)
-
-    def beta(self, concentration: torch.Tensor) -> torch.Tensor:
-        """The quantile of Beta(τ_i, τ_i) at the level."""
-        return warp(self.uniform(*concentration.shape), concentration)
-
-
-def coefficient_law(word: Coefficients) -> NDArray[np.float64] | None:
-    """Density (BINS, BINS) of λ, upwards, at distances from 0 to FARTHEST; None if nothing is mixed.
-
-    The method's own coefficients are asked about pairs at all these distances, once for every level of
-    their draws. Each column has mean 1.
-
-    >>> from tailormix import ERM, Mixup
-    >>> coefficient_law(ERM().coefficients) is None
-    True
-    >>> coefficient_law(Mixup(alpha=1.0).coefficients).max()  # uniform at every distance
-    np.float64(1.0)
-    """
-    batch, partner = _pairs(squared=getattr(word, "squared", True))
-    if hasattr(word, "fit"):  # counts classes: all alike, since the pairs are none of the training set's
-        batch = replace(batch, y=torch.zeros(len(batch), dtype=torch.long))
-        word = word.fit(batch.y)
-    lam = torch.stack([word(batch, partner, _draws(word, number)).lam[:BINS] for number in range(LEVELS)])
-    if bool((lam == lam[0, 0]).all()):
-        return None
-    counts = [np.histogram(column, bins=BINS, range=(0, 1))[0] for column in lam.double().numpy().T]
-    return np.stack(counts, axis=1) * (BINS / LEVELS)
-
-
-def _draws(word: Coefficients, number: int) -> Any:
-    if isinstance(word, SeparatedBetas):  # chooses among many candidates: those of one level are all alike
-        return Draws(torch.device("cpu"), torch.Generator().manual_seed(number))
-    return Level((number + 0.5) / LEVELS)
-
-
-def _pairs(*, squared: bool) -> tuple[Batch, torch.Tensor]:
-    """Pairs on a line, alike in all spaces, whose relative distances are the middles of equal steps."""
-    distance = FARTHEST * (torch.arange(BINS, dtype=torch.float64) + 0.5) / BINS  # their mean is 1
-    places = torch.cat((torch.zeros(BINS), distance.sqrt() if squared else distance))[:, None]
-    partner = torch.cat((torch.arange(BINS, 2 * BINS), torch.arange(BINS)))
-    return Batch(places, places, embeddings=places), partner

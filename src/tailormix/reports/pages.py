@@ -1,11 +1,11 @@
-"""Pages from templates, with the one style sheet that they share."""
+"""HTML pages from templates, and the page of an evaluation."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from tailormix.reports.diagrams import diagrams
+from tailormix.reports.diagrams import evaluation_diagrams
 from tailormix.reports.evaluation import table_rows
 from tailormix.reports.style import page_svg
 
@@ -13,8 +13,30 @@ if TYPE_CHECKING:
     from tailormix.reports.evaluation import Evaluation
 
 
+CAPTIONS = {
+    "reliability": "Accuracy against confidence. Bars that end inside the grey band are what a calibrated "
+    "model would show with this many samples.",
+    "spread": "Observed against predicted error. On the dashed line the predicted spread is right.",
+    "risk-coverage": "Risk of the points with the highest confidence. A confidence that ranks errors well "
+    "keeps the risk low for long.",
+}
+
+
+def evaluation_page(evaluation: Evaluation, *, title: str = "Evaluation") -> str:
+    """The page as text; everything that is not of this package is escaped."""
+    figures = [(CAPTIONS[name], page_svg(figure)) for name, figure in evaluation_diagrams(evaluation).items()]
+    return render(
+        "evaluation.html.jinja",
+        title=title,
+        evaluation=evaluation,
+        table=table_rows(evaluation),
+        figures=figures,
+        confidence=f"{100 * evaluation.settings.confidence:g}",
+    )
+
+
 def render(name: str, **values: Any) -> str:
-    """Return a page of this package as text; everything that came from outside is escaped."""
+    """A template of this package as text; values are escaped."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
@@ -29,25 +51,3 @@ def render(name: str, **values: Any) -> str:
 
 def _source(name: str) -> str:
     return files("tailormix.reports").joinpath(name).read_text(encoding="utf-8")
-
-
-CAPTIONS = {
-    "reliability": "Accuracy against confidence. Bars that end inside the grey band are what a calibrated "
-    "model would show with this many samples.",
-    "spread": "Observed against predicted error. On the dashed line the predicted spread is right.",
-    "risk-coverage": "Risk of the points that the model is surest of. A confidence that ranks well keeps the "
-    "risk low for long.",
-}
-
-
-def evaluation_page(evaluation: Evaluation, *, title: str = "Evaluation") -> str:
-    """Return the page as text; everything that came from outside is escaped."""
-    pictures = [(CAPTIONS[name], page_svg(figure)) for name, figure in diagrams(evaluation).items()]
-    return render(
-        "evaluation.html.jinja",
-        title=title,
-        evaluation=evaluation,
-        table=table_rows(evaluation),
-        pictures=pictures,
-        confidence=f"{100 * evaluation.settings.confidence:g}",
-    )

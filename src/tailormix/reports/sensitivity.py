@@ -1,4 +1,4 @@
-"""How a result depends on one hyper-parameter: a dot a setting, and the mean at each value."""
+"""How a result depends on one hyper-parameter: a dot per setting, and the mean at each value."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Point:
 def sensitivity_diagram(
     points: Sequence[Point], key: str, metrics: Sequence[str], *, log: bool = False
 ) -> Figure:
-    """One panel a metric; settings that were given up early are hollow and take no part in the mean."""
+    """One panel per metric; settings that were stopped early are hollow and do not count in the mean."""
     figure = new_figure(3.6 * len(metrics), 3.2)
     for number, metric in enumerate(metrics):
         axes = figure.add_subplot(1, len(metrics), number + 1)
-        _panel(axes, [point for point in points if metric in point.metrics], metric)
+        _draw_panel(axes, [point for point in points if metric in point.metrics], metric)
         axes.set_xlabel(key.rpartition(".")[2].replace("tau_", "τ_"))
         axes.set_ylabel(metric)
         if log:
@@ -40,20 +40,14 @@ def sensitivity_diagram(
     return figure
 
 
-def _panel(axes: Axes, points: Sequence[Point], metric: str) -> None:
+def _draw_panel(axes: Axes, points: Sequence[Point], metric: str) -> None:
     done = [point for point in points if point.complete]
     early = [point for point in points if not point.complete]
     axes.scatter([p.value for p in done], [p.metrics[metric] for p in done], s=18, color=BLUE, alpha=0.8)
-    axes.scatter(
-        [p.value for p in early],
-        [p.metrics[metric] for p in early],
-        s=18,
-        facecolors="none",
-        edgecolors=INK,
-        linewidths=0.8,
-    )
+    hollow = axes.scatter([p.value for p in early], [p.metrics[metric] for p in early], s=18, linewidths=0.8)
+    hollow.set(facecolors="none", edgecolors=INK)
     means = mean_at(done, metric)
-    if 1 < len(means) <= len(done):
+    if len(means) > 1:
         axes.plot(list(means), list(means.values()), color=ORANGE, linewidth=1.4, zorder=1)
 
 

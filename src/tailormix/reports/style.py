@@ -1,8 +1,9 @@
-"""One look for all pictures: colours, lines, and figures as images."""
+"""The style that all figures share: colours, lines, axes, and figures as images."""
 
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ BAND = "#c9c9c9"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure (inches) that no window and no global list knows about."""
+    """An empty figure (inches), outside pyplot's global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -33,7 +34,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def plain_axes(axes: Axes, *, grid: str = "both") -> None:
-    """Remove what carries no information and set the type."""
+    """Remove the frame and set grid, ticks and labels."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(QUIET)
     axes.grid(True, axis=grid, color=GRID, linewidth=0.6)  # type: ignore[arg-type]
@@ -47,19 +48,9 @@ def corner_note(axes: Axes, text: str, *, where: str = "upper left") -> None:
     """Write ``text`` into a corner, on white, so that it stays readable over bars."""
     x, across = (0.03, "left") if "left" in where else (0.97, "right")
     y, along = (0.965, "top") if "upper" in where else (0.035, "bottom")
-    axes.text(
-        x,
-        y,
-        text,
-        transform=axes.transAxes,
-        ha=across,
-        va=along,
-        fontsize=10,
-        color=INK,
-        linespacing=1.35,
-        zorder=10,
-        bbox={"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": GRID, "alpha": 0.93},
-    )
+    box = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": GRID, "alpha": 0.93}
+    note = axes.text(x, y, text, transform=axes.transAxes, ha=across, va=along, zorder=10, bbox=box)
+    note.set(fontsize=10, color=INK, linespacing=1.35)
 
 
 def percent_axis(axis: Any) -> None:
@@ -69,31 +60,29 @@ def percent_axis(axis: Any) -> None:
     axis.set_major_formatter(PercentFormatter(xmax=1, decimals=0, symbol=" %"))
 
 
-def image_bytes(figure: Figure, kind: str = "png", *, dpi: int = 160, letters: str = "path") -> bytes:
-    """Return the figure as ``png``, ``svg`` or ``pdf``; the same numbers always give the same bytes.
+def image_bytes(figure: Figure, kind: str = "png", *, dpi: int = 160, text: str = "path") -> bytes:
+    """The figure as ``png``, ``svg`` or ``pdf``; the same numbers always give the same bytes.
 
-    ``letters`` of an SVG: ``"path"`` draws them, ``"none"`` leaves them to the fonts of the page.
+    ``text`` of an SVG: ``"path"`` draws the letters, ``"none"`` leaves them to the fonts of the page.
     """
     import matplotlib as mpl
 
     buffer = io.BytesIO()
-    still: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(
-        kind, {"Software": None}
-    )
-    with mpl.rc_context({"svg.hashsalt": "tailormix", "svg.fonttype": letters, "font.family": "sans-serif"}):
-        figure.savefig(buffer, format=kind, dpi=dpi, metadata=still)
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {"Software": None})
+    with mpl.rc_context({"svg.hashsalt": "tailormix", "svg.fonttype": text, "font.family": "sans-serif"}):
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=undated)
     return buffer.getvalue()
 
 
-#: Okabe and Ito, without the yellow that a page swallows; plain training is the grey one
+#: Okabe and Ito without the yellow, which is hard to see on white; ERM is grey
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-PLAIN = "#7d8590"
+GREY = "#7d8590"
 DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (6, 2, 1.5, 2))
 
 
 @dataclass(frozen=True)
-class Look:
-    """Colour and dash (lengths on and off; none is a full line)."""
+class LineStyle:
+    """Colour and dash pattern (lengths on and off; empty for a solid line)."""
 
     colour: str
     dash: tuple[float, ...] = ()
@@ -109,29 +98,27 @@ class Look:
         return " ".join(f"{length:g}" for length in self.dash) or "none"
 
 
-def looks(methods: list[str]) -> list[Look]:
-    """A look for each method: plain training is grey, the others go through the colours, then the dashes.
+def line_styles(methods: list[str]) -> list[LineStyle]:
+    """A style for each method: ERM is grey, the others cycle through the colours, then the dashes.
 
-    >>> [look.colour for look in looks(["erm", "mixup"])]
+    >>> [style.colour for style in line_styles(["erm", "mixup"])]
     ['#7d8590', '#0072b2']
     """
-    found, number = [], 0
+    styles: list[LineStyle] = []
+    cycle = (LineStyle(colour, dash) for dash in itertools.cycle(DASHES) for colour in COLOURS)
     for name in methods:
-        if name == "erm" and Look(PLAIN) not in found:
-            found.append(Look(PLAIN))
-            continue
-        found.append(Look(COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]))
-        number += 1
-    return found
+        grey = name == "erm" and LineStyle(GREY) not in styles
+        styles.append(LineStyle(GREY) if grey else next(cycle))
+    return styles
 
 
-#: colours of the diagrams that follow the page, in light and in dark
-FOLLOWING = {INK: "var(--ink)", QUIET: "var(--soft)", GRID: "var(--rule)", "#ffffff": "var(--card)"}
+#: colours that follow the theme of the page, light or dark
+THEMED = {INK: "var(--ink)", QUIET: "var(--soft)", GRID: "var(--rule)", "#ffffff": "var(--card)"}
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A drawing, what it shows for those who cannot see it, and the words below it."""
+class PageFigure:
+    """A figure on an HTML page: the drawing, a description for screen readers, title and caption."""
 
     svg: str
     label: str
@@ -140,12 +127,12 @@ class Picture:
 
 
 def page_svg(figure: Figure) -> str:
-    """The figure as an ``<svg>`` element: no ground of its own, text as text, no names that could clash."""
+    """The figure as an ``<svg>`` element: no background, text as text, no ids that could clash."""
     figure.patch.set_alpha(0)
-    text = image_bytes(figure, "svg", letters="none").decode()
+    text = image_bytes(figure, "svg", text="none").decode()
     text = text[text.index("<svg") :]
-    text = re.sub(r' id="[A-Za-z.]+_?[0-9]+"', "", text)  # matplotlib's numbering, the same in every figure
+    text = re.sub(r' id="[A-Za-z.]+_?[0-9]+"', "", text)  # matplotlib numbers every figure alike
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    for colour, following in FOLLOWING.items():
-        text = text.replace(colour, following)
+    for colour, variable in THEMED.items():
+        text = text.replace(colour, variable)
     return re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)

@@ -19,14 +19,14 @@ def make(settings: dict[str, Any], runs: Path, out: Path) -> FigureResult:
 
     Settings: ``tau_max``, ``tau_std``, ``farthest`` distance, ``cells`` of the heat map along each axis.
     """
-    from tailormix.reports.density import draw_density
+    from tailormix.reports.density import draw_kernel_density
     from tailormix.reports.style import new_figure, plain_axes
 
     del runs
     chosen = settled(settings, DEFAULTS)
     figure = new_figure(5.4, 4.0)
     axes = figure.subplots()
-    image = draw_density(axes, **chosen)
+    image = draw_kernel_density(axes, **chosen)
     plain_axes(axes)
     axes.grid(False)
     bar = figure.colorbar(image, ax=axes, pad=0.02, ticks=[0.1, 1, 10], format="%g")

@@ -131,7 +131,7 @@ def make_toy(data: str, settings: dict[str, Any], out: Path) -> FigureResult:
     pictures); how many ``fresh`` points the scores are taken on, besides the 30 test points.
     """
     from tailormix import data as datasets
-    from tailormix.reports.boundary import extent_of
+    from tailormix.reports.boundary import bounding_box
 
     chosen = settled(settings, DEFAULTS)
     recipe = Recipe(**{key: chosen[key] for key in ("epochs", "lr", "hidden", "seed")})
@@ -140,7 +140,7 @@ def make_toy(data: str, settings: dict[str, Any], out: Path) -> FigureResult:
         "test": points_of(splits.test),
         "fresh": all_points(datasets.load(data, seed=FRESH_SEED, n=chosen["fresh"])),
     }
-    train, extent = points_of(splits.train), extent_of(all_points(splits)[0].numpy())
+    train, extent = points_of(splits.train), bounding_box(all_points(splits)[0].numpy())
     found = [_frontier(title, one, recipe, train, asked, extent) for title, one in methods(chosen).items()]
     scores = {one.title: one.scores for one in found}
     facts = {"caption": _caption(data), "settings": chosen, "scores": scores}

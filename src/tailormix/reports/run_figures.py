@@ -1,0 +1,235 @@
+"""Figures of a report on runs: learning curves, reliability, spread, coverage and mixing coefficients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from tailormix.methods import METHODS, build_method
+from tailormix.metrics.classification import join
+from tailormix.metrics.registry import METRICS
+from tailormix.reports.curves import reliability_of_rows, spread_curve
+from tailormix.reports.density import FARTHEST, coefficient_density, draw_heat_map
+from tailormix.reports.diagrams import DIAGONAL, draw_reliability, spread_diagram, two_panels
+from tailormix.reports.run_groups import method_title, settings_text
+from tailormix.reports.run_tables import AFTER, BEFORE, mean_text
+from tailormix.reports.style import PageFigure, new_figure, page_svg, percent_axis, plain_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from tailormix.reports.curves import ReliabilityCurve
+    from tailormix.reports.run_groups import Group, Problem
+    from tailormix.reports.style import LineStyle
+
+
+FRACTIONS = ("accuracy", "ece")
+LEVELS = np.linspace(0.01, 0.99, 50)
+QUARTERS = (0, 0.25, 0.5, 0.75, 1)
+
+
+def learning_figures(problem: Problem, styles: Sequence[LineStyle]) -> list[PageFigure]:
+    """One panel for the training loss, and one for each metric of the validation split."""
+    rows = (row for run in problem.runs for row in run.history)
+    names = dict.fromkeys(["loss", *(name for row in rows for name in row.get("validation", {}))])
+    labels = ", ".join(group.label for group in problem.groups)
+    return [
+        PageFigure(
+            page_svg(_learning_diagram(problem.groups, styles, name)),
+            f"{curve_title(name)} on {problem.title} against the epoch, for {labels}",
+            curve_title(name),
+        )
+        for name in names
+    ]
+
+
+def curve_title(name: str) -> str:
+    """Title of a learning curve.
+
+    >>> curve_title("loss"), curve_title("ece")
+    ('Training loss', 'Validation ECE')
+    """
+    if name == "loss":
+        return "Training loss"
+    title = METRICS[name].title if name in METRICS else name.upper()
+    return f"Validation {title if title.isupper() else title.lower()}"
+
+
+def _learning_diagram(groups: Sequence[Group], styles: Sequence[LineStyle], name: str) -> Figure:
+    """Draw one panel: a line per group, and a band from its lowest to its highest seed."""
+    from matplotlib.ticker import MaxNLocator
+
+    figure = new_figure(4.6, 3.0)
+    axes = figure.add_subplot()
+    for group, style in zip(groups, styles, strict=True):
+        epochs, values = _learning_curves(group, name)
+        if not np.isfinite(values).any():
+            continue
+        colour, marker = style.colour, "o" if len(epochs) == 1 else None
+        if len(values) > 1:
+            axes.fill_between(epochs, values.min(0), values.max(0), color=colour, alpha=0.14, linewidth=0)
+        (line,) = axes.plot(epochs, values.mean(0), marker=marker, label=group.label, linewidth=1.8)
+        line.set(color=colour, linestyle=style.linestyle)
+    axes.set_xlabel("epoch")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.margins(x=0.01)
+    plain_axes(axes, grid="y")
+    if name in FRACTIONS:
+        percent_axis(axes.yaxis)
+    elif name == "mse":
+        axes.set_yscale("log")
+    return figure
+
+
+def _learning_curves(group: Group, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Epochs (e,) and values (seeds, e) of the epochs that every seed has."""
+
+    def value(row: dict[str, Any]) -> float:
+        return float(row["loss"] if name == "loss" else row.get("validation", {}).get(name, np.nan))
+
+    found = [{int(row["epoch"]): value(row) for row in run.history} for run in group.runs]
+    shared = sorted(set.intersection(*(set(one) for one in found)))
+    return np.array(shared, float), np.array([[one[epoch] for epoch in shared] for one in found])
+
+
+def reliability_figures(group: Group) -> list[PageFigure]:
+    """Before, and after temperature where there is an after; all seeds together, on the same scale."""
+    stages = [
+        stage
+        for number, stage in enumerate((BEFORE, AFTER))
+        if all(len(run.rows) > number for run in group.runs)
+    ]
+    curves = [pooled_reliability(group, stage) for stage in stages]
+    most = max(float((curve.count / curve.count.sum()).max()) for curve in curves)
+    return [
+        PageFigure(
+            page_svg(_small_reliability(curve, most)),
+            f"Reliability diagram of {group.label}, {stage}: mean confidence "
+            f"{100 * curve.mean_confidence:.1f} %, accuracy {100 * curve.mean_accuracy:.1f} %",
+            stage.capitalize(),
+            f"ECE {mean_text(group.metric(stage, 'ece'), 100, 2)} %",
+        )
+        for curve, stage in zip(curves, stages, strict=True)
+    ]
+
+
+def pooled_reliability(group: Group, stage: str = BEFORE) -> ReliabilityCurve:
+    """All seeds together, before or after temperature; the ECE is the mean of the seeds."""
+    rows = join([run.rows[(BEFORE, AFTER).index(stage)] for run in group.runs])
+    return reliability_of_rows(rows, ece=group.metric(stage, "ece").mean, seeds=len(group.runs))
+
+
+def _small_reliability(curve: ReliabilityCurve, most: float) -> Figure:
+    figure = new_figure(3.4, 3.7)
+    upper, lower = two_panels(figure, ratio=3.4)[0]
+    draw_reliability(upper, lower, curve, most=most)
+    upper.set_xticks(QUARTERS, labels=[])
+    upper.set_yticks(QUARTERS)
+    lower.set_xticks(QUARTERS)
+    return figure
+
+
+def spread_figures(problem: Problem, styles: Sequence[LineStyle]) -> list[PageFigure]:
+    """A regression's figures: predicted against observed error per group, and the coverage of all groups."""
+    drawn = [
+        (group, style) for group, style in zip(problem.groups, styles, strict=True) if _has_spread(group)
+    ]
+    if not drawn:
+        return []
+    coverage = PageFigure(
+        page_svg(_coverage_diagram(drawn)),
+        f"Share of targets inside the predicted intervals on {problem.title}",
+        "Do intervals hold what they promise?",
+        "Below the dashed line the predicted spread is too small. Colours as in the learning curves.",
+    )
+    return [*(_spread_figure(group) for group, _ in drawn), coverage]
+
+
+def _has_spread(group: Group) -> bool:
+    """Whether the model predicts a standard deviation at all."""
+    return all(run.spread is not None and bool((run.spread.spread > 0).any()) for run in group.runs)
+
+
+def _spread_figure(group: Group) -> PageFigure:
+    """Observed against predicted error."""
+    ence = group.metric(BEFORE, "ence")
+    curve = spread_curve(*_pooled_spread(group), ence=ence.mean, seeds=len(group.runs))
+    return PageFigure(
+        page_svg(spread_diagram(curve)),
+        f"Observed against predicted error of {group.label}, ENCE {mean_text(ence, 100, 1)} %",
+        group.label,
+        f"ENCE {mean_text(ence, 100, 2)} %",
+    )
+
+
+def _pooled_spread(group: Group) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Mean, standard deviation and target of all seeds, (n,) each."""
+    found = [run.spread for run in group.runs if run.spread is not None]
+    mean, std, targets = (
+        torch.cat([getattr(one, name).reshape(-1) for one in found]) for name in ("mean", "spread", "targets")
+    )
+    return mean, std, targets
+
+
+def observed_coverage(group: Group) -> NDArray[np.float64]:
+    """Share of targets inside the central interval of N(mean, std²), at each of LEVELS."""
+    mean, std, targets = _pooled_spread(group)
+    inside = torch.special.ndtri(torch.from_numpy((1 + LEVELS) / 2))
+    found = ((targets - mean).abs()[:, None] <= inside * std[:, None]).double().mean(0)
+    return np.asarray(found.numpy())
+
+
+def _coverage_diagram(groups: Sequence[tuple[Group, LineStyle]]) -> Figure:
+    """Draw the share of targets inside an interval against the share that it should hold."""
+    figure = new_figure(4.6, 4.0)
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], **DIAGONAL)
+    for group, style in groups:
+        axes.plot(
+            LEVELS, observed_coverage(group), color=style.colour, linestyle=style.linestyle, linewidth=1.8
+        )
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="share that the interval should hold", ylabel="share it holds")
+    plain_axes(axes)
+    percent_axis(axes.xaxis)
+    percent_axis(axes.yaxis)
+    return figure
+
+
+def density_figures(problems: Sequence[Problem]) -> list[PageFigure]:
+    """The density of the mixing coefficient of each method in use; equal coefficients once."""
+    found: dict[str, tuple[str, str, Any]] = {}
+    methods = (group.method for problem in problems for group in problem.groups)
+    for method in (method for method in methods if method["name"] in METHODS):
+        options = {key: value for key, value in method.items() if key != "name"}
+        coefficients = build_method(method["name"], **options).coefficients
+        title, settings = method_title(method["name"]), settings_text(options) or "defaults"
+        found.setdefault(repr(coefficients), (title, settings, coefficients))
+    densities = [(title, settings, coefficient_density(one)) for title, settings, one in found.values()]
+    return [
+        PageFigure(
+            page_svg(_density_diagram(density)),
+            f"Heat map: density of the mixing coefficient of {title} ({settings}) against distance",
+            title,
+            settings,
+        )
+        for title, settings, density in densities
+        if density is not None
+    ]
+
+
+def _density_diagram(density: NDArray[np.float64]) -> Figure:
+    figure = new_figure(4.4, 3.4)
+    axes = figure.add_subplot()
+    image = draw_heat_map(axes, density, FARTHEST)
+    axes.set_ylabel("mixing coefficient λ")
+    bar = figure.colorbar(image, ax=axes, pad=0.02, ticks=[0.1, 1, 10], format="%g")
+    bar.outline.set_visible(False)
+    for each in (axes, bar.ax):
+        plain_axes(each)
+        each.grid(False)
+    return figure

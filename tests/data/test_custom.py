@@ -1,4 +1,4 @@
-"""The user's own arrays and tables."""
+"""Arrays and tables of the user."""
 
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from tailormix.data import DataError, load
 
 
 def saved(path: Path, **arrays: np.ndarray) -> Path:
-    np.savez(path / "own.npz", **arrays)
-    return path / "own.npz"
+    np.savez(path / "user.npz", **arrays)
+    return path / "user.npz"
 
 
 def test_npz_classes(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_npz_never_loads_pickles(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("contents", [b"", b"PK\x03\x04 broken", b"text"])
 def test_npz_foreign_file(tmp_path: Path, contents: bytes) -> None:
-    (tmp_path / "own.npz").write_bytes(contents)
-    with pytest.raises(DataError, match=r"cannot use .*own\.npz: expected an \.npz file"):
-        load("npz", path=tmp_path / "own.npz")
+    (tmp_path / "user.npz").write_bytes(contents)
+    with pytest.raises(DataError, match=r"cannot use .*user\.npz: expected an \.npz file"):
+        load("npz", path=tmp_path / "user.npz")
 
 
 def test_npz_missing_file(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_npz_missing_file(tmp_path: Path) -> None:
 
 
 def table(tmp_path: Path, text: str) -> Path:
-    (tmp_path / "own.csv").write_text(text)
-    return tmp_path / "own.csv"
+    (tmp_path / "user.csv").write_text(text)
+    return tmp_path / "user.csv"
 
 
 def test_csv_words_are_classes(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_csv_last_column_is_the_default_target(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "error", "message"),
     [
-        ("a,b\n1,2\n3\n", {}, DataError, "expected 2 cells a row, got 1 in row 2"),
+        ("a,b\n1,2\n3\n", {}, DataError, "expected 2 cells per row, got 1 in row 2"),
         ("a,b\nx,2\n", {}, DataError, "expected numbers in the feature columns, got 'x' in row 1"),
         ("a,b\n", {}, DataError, "expected a header, two columns or more, and rows, got 0 rows of 2"),
         ("", {}, DataError, "expected a header"),

@@ -1,15 +1,22 @@
-"""CRL: the ranking term, the history and its order of events."""
+"""CRL: the ranking term, the history and its order of events; two ranks; with the methods."""
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 from torch.nn import functional
 
+from nets import Staged, seeded
+from tailormix import METHODS, build_method
 from tailormix.losses import CRL
 
 # confidences 0.75, 0.9 and 0.6, all predicting class 1
@@ -184,3 +191,65 @@ def test_says_that_it_needs_ids() -> None:
     assert CRL.needs_ids
     with pytest.raises(TypeError, match="ids"):
         CRL(size=4)(LOGITS, Y)
+
+
+def test_two_ranks_share_one_history(tmp_path: Path) -> None:
+    """DDP's broadcast of buffers must not erase the counts of a rank.
+
+    Rank 0 gets samples 0, 1, 2 right and rank 1 samples 4, 5, twice: both count all; 3 is never seen.
+    """
+    program, store = Path(__file__).with_name("two_ranks.py"), tmp_path / "store"
+    subprocess.run([sys.executable, str(program), str(store)], timeout=120, check=True)
+    printed = [json.loads(Path(f"{store}.{rank}").read_text()) for rank in range(2)]
+    assert [one["all"] for one in printed] == [[2, 2, 2, 0, 2, 2]] * 2
+    assert [one["alone"] for one in printed] == [[2, 2, 2, 0, 0, 0], [0, 0, 0, 0, 2, 2]]
+
+
+# A batch of six samples out of ten, for whole training steps.
+X, LABELS = torch.randn(6, 4, generator=seeded()), torch.arange(6) % 3
+SIX = torch.tensor([9, 3, 5, 0, 1, 7])
+CLEAN = ("erm", "rankmixup", "rankmixup-mrl")
+# Refused for other reasons, without class labels or without images.
+ELSEWHERE = [name for name in METHODS if name not in CLEAN and name not in ("c-mixup", "cutmix", "sk-cutmix")]
+
+
+def state(model: nn.Module, criterion: nn.Module) -> dict[str, torch.Tensor]:
+    both = nn.ModuleDict({"model": model, "criterion": criterion})
+    return {name: value.clone() for name, value in both.state_dict().items()}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_correctness_of_the_clean_batch_is_counted_once(name: str) -> None:
+    model, criterion = Staged(), CRL(size=10)
+    right = model(X).argmax(1) == LABELS
+    loss = build_method(name).loss(model, X, LABELS, criterion, ids=SIX)
+    expected = torch.zeros(10, dtype=torch.int32)
+    expected[SIX] = right.to(torch.int32)
+    assert criterion.counts.equal(expected)
+    loss.backward()
+    assert model.head.weight.grad.any()
+
+
+def test_plain_training_with_history_by_definition() -> None:
+    model, criterion = Staged(), CRL(size=10)
+    loss = build_method("erm").loss(model, X, LABELS, criterion, ids=SIX)
+    torch.testing.assert_close(loss, CRL(size=10)(model(X), LABELS, SIX).mean())
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_refused_elsewhere_before_anything_changes(name: str) -> None:
+    model, criterion = Staged(norm=nn.BatchNorm1d), CRL(size=10)
+    before = state(model, criterion)
+    settings = {"counts": (1, 1, 1)} if name == "remix" else {}
+    with pytest.raises(ValueError, match=r"CRL follows which clean samples.*use it with erm or rankmixup"):
+        build_method(name, **settings).loss(model, X, LABELS, criterion, ids=SIX)
+    torch.testing.assert_close(state(model, criterion), before, rtol=0, atol=0)
+    assert not model.calls
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_without_ids_nothing_is_run(name: str) -> None:
+    model, criterion = Staged(norm=nn.BatchNorm1d), CRL(size=10)
+    with pytest.raises(ValueError, match="CRL needs ids="):
+        build_method(name).loss(model, X, LABELS, criterion)
+    assert not model.calls

@@ -1,4 +1,4 @@
-"""Data sets by name, and your own: one uniform record of train, validation and test splits."""
+"""Data sets by name, published or of the user: train, validation and test splits in one record."""
 
 from tailormix.data.files.location import DataError, data_root
 from tailormix.data.registry import DATASETS, DataSet, load

@@ -22,20 +22,13 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from tailormix.data.streaming import Files
-
     Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
 TaskOption = Literal["auto", "classification", "regression"]
 
 
 def load_npz(
-    seed: int,
-    *,
-    path: str | Path,
-    task: TaskOption = "auto",
-    validation: float = 0.1,
-    test: float = 0.2,
+    seed: int, *, path: str | Path, task: TaskOption = "auto", validation: float = 0.1, test: float = 0.2
 ) -> DataSplits:
     """Read x (n, ...) and y (n,) or (n, outputs) and split them; shares are of all rows.
 
@@ -69,48 +62,18 @@ def load_csv(
     """
     path = Path(path)
     header, rows = _read_csv(path)
-    column = header.index(checks.known("target", target, header)) if target is not None else -1
-    cells = [row.pop(column) for row in rows]
-    x = np.array(
-        [[_csv_number(path, k, cell) for cell in row] for k, row in enumerate(rows)], dtype=np.float64
-    )
-    y, words = _csv_target(cells)
+    column = -1 if target is None else header.index(checks.known("target", target, header))
+    y, words = _csv_target([row.pop(column) for row in rows])
     if words and task == "regression":
         raise unusable(path, "numbers in the target column", repr(words[0]))
-    return array_splits("csv", path, x, y, task, seed, validation, test, words)
-
-
-def _csv_target(cells: list[str]) -> tuple[np.ndarray[tuple[int, ...], np.dtype[Any]], tuple[str, ...]]:
-    """Return the numbers of the target column, or the classes of its words and these words."""
-    try:
-        y = np.array([float(cell) for cell in cells])
-    except ValueError:
-        words = tuple(sorted(set(cells)))
-        numbers = {word: number for number, word in enumerate(words)}
-        return np.array([numbers[cell] for cell in cells]), words
-    whole = bool((np.abs(y) < 2**53).all()) and bool((y == np.round(y)).all())
-    return (y.astype(np.int64) if whole else y), ()
-
-
-def _read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            header, *rows = [row for row in csv.reader(lines) if row] or [[]]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise unusable(path, "a CSV file", str(error)) from error
+    x = np.empty((len(rows), len(header) - 1))
     for k, row in enumerate(rows):
-        if len(row) != len(header):
-            raise unusable(path, f"{len(header)} cells a row", f"{len(row)} in row {k + 1}")
-    if len(header) < 2 or not rows:
-        raise unusable(path, "a header, two columns or more, and rows", f"{len(rows)} rows of {len(header)}")
-    return header, rows
-
-
-def _csv_number(path: Path, row: int, cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError as error:
-        raise unusable(path, "numbers in the feature columns", f"{cell!r} in row {row + 1}") from error
+        for j, cell in enumerate(row):
+            try:
+                x[k, j] = float(cell)
+            except ValueError as error:
+                raise unusable(path, "numbers in the feature columns", f"{cell!r} in row {k + 1}") from error
+    return array_splits("csv", path, x, y, task, seed, validation, test, words)
 
 
 def load_folder(
@@ -128,8 +91,16 @@ def load_folder(
     """
     path = Path(path)
     checks.integer("image_size", image_size, at_least=1)
-    classes, files = _folder_files(path)
-    kept, held, tested = three_ways(len(files[1]), seed, validation, test, files[1])
+    if not path.is_dir():
+        raise unusable(path, "a folder of class folders", "no such folder")
+    classes = subfolders(path)
+    if len(classes) < 2:
+        raise unusable(path, "two class folders or more", f"{len(classes)}: {classes}")
+    files = _, labels = class_files(path, classes)
+    for number, name in enumerate(classes):
+        if not (labels == number).any():
+            raise unusable(path / name, "images", "none")
+    kept, held, tested = three_ways(len(labels), seed, validation, test, labels)
     return DataSplits(
         "folder",
         "classification",
@@ -139,19 +110,6 @@ def load_folder(
         outputs=len(classes),
         class_names=tuple(classes),
     )
-
-
-def _folder_files(path: Path) -> tuple[list[str], Files]:
-    if not path.is_dir():
-        raise unusable(path, "a folder of class folders", "no such folder")
-    classes = subfolders(path)
-    if len(classes) < 2:
-        raise unusable(path, "two class folders or more", f"{len(classes)}: {classes}")
-    files = class_files(path, classes)
-    for number, name in enumerate(classes):
-        if not (files[1] == number).any():
-            raise unusable(path / name, "images", "none")
-    return classes, files
 
 
 def array_splits(
@@ -169,44 +127,48 @@ def array_splits(
     checks.known("task", task, get_args(TaskOption))
     _check_arrays(path, x, y)
     y = y.astype(np.int64) if y.dtype == np.bool_ else y
-    classes = task == "classification" or (task == "auto" and np.issubdtype(y.dtype, np.integer))
-    targets = (
-        _class_labels(path, y) if classes else torch.from_numpy(y.astype(np.float32)).reshape(len(y), -1)
-    )
-    rows = three_ways(len(y), seed, validation, test, targets if classes else None)
+    if task == "classification" or (task == "auto" and np.issubdtype(y.dtype, np.integer)):
+        kind: Task = "classification"
+        targets = _class_labels(path, y)
+        names = tuple(class_names) or tuple(map(str, range(int(targets.max()) + 1)))
+    else:
+        kind, names = "regression", ()
+        targets = torch.from_numpy(y.astype(np.float32)).reshape(len(y), -1)
+    rows = three_ways(len(y), seed, validation, test, targets if names else None)
     if not len(rows[0]):
         raise unusable(path, "rows left for training", f"{len(y)} rows, test={test}, validation={validation}")
-    kind: Task = "classification" if classes else "regression"
-    names = (class_names or tuple(map(str, range(int(targets.max()) + 1)))) if classes else ()
-    if x.dtype == np.uint8 and x.ndim == 4:
-        return _image_splits(name, kind, torch.from_numpy(x), targets, rows, names)
-    features = torch.from_numpy(x.astype(np.float64)).reshape(len(x), -1)
-    return table_splits(name, kind, features, targets, rows, class_names=names)
+    if x.dtype != np.uint8 or x.ndim != 4:
+        features = torch.from_numpy(x.astype(np.float64)).reshape(len(x), -1)
+        return table_splits(name, kind, features, targets, rows, class_names=names)
+    images = torch.from_numpy(x)
+    transform = ImageTransform(*normalisation(*_channel_statistics(images[rows[0]])))
+    train, held, tested = (MemorySplit(images[part], targets[part], part, transform) for part in rows)
+    return DataSplits(name, kind, train, held, tested, len(names) or targets.shape[1], names)
 
 
-def _image_splits(
-    name: str,
-    task: Task,
-    images: Tensor,
-    targets: Tensor,
-    rows: tuple[Tensor, Tensor, Tensor],
-    names: Sequence[str],
-) -> DataSplits:
-    constants = normalisation(*_channel_statistics(images[rows[0]]))
-    train, validation, test = (
-        MemorySplit(images[part], targets[part], part, ImageTransform(*constants)) for part in rows
-    )
-    outputs = len(names) if task == "classification" else targets.shape[1]
-    return DataSplits(name, task, train, validation, test, outputs, tuple(names))
+def _read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            header, *rows = [row for row in csv.reader(lines) if row] or [[]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise unusable(path, "a CSV file", str(error)) from error
+    for k, row in enumerate(rows):
+        if len(row) != len(header):
+            raise unusable(path, f"{len(header)} cells per row", f"{len(row)} in row {k + 1}")
+    if len(header) < 2 or not rows:
+        raise unusable(path, "a header, two columns or more, and rows", f"{len(rows)} rows of {len(header)}")
+    return header, rows
 
 
-def _channel_statistics(images: Tensor) -> tuple[list[float], list[float]]:
-    """Mean and standard deviation per channel on the scale 0 to 1, from the counts of the 256 values."""
-    counts = torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in images.unbind(1)])
-    share, values = counts.double() / counts.sum(dim=1, keepdim=True), torch.arange(256).double() / 255
-    mean = share @ values
-    std = (share * (values - mean[:, None]) ** 2).sum(dim=1).sqrt()
-    return mean.tolist(), torch.where(std > 0, std, 1.0).tolist()
+def _csv_target(cells: list[str]) -> tuple[Array, tuple[str, ...]]:
+    """Return the numbers of the target column, or the classes of its words and these words."""
+    try:
+        y = np.array([float(cell) for cell in cells])
+    except ValueError:
+        words, numbers = np.unique(cells, return_inverse=True)
+        return numbers, tuple(words.tolist())
+    whole = bool((np.abs(y) < 2**53).all()) and bool((y == np.round(y)).all())
+    return (y.astype(np.int64) if whole else y), ()
 
 
 def _check_arrays(path: Path, x: Array, y: Array) -> None:
@@ -233,3 +195,12 @@ def _class_labels(path: Path, y: Array) -> Tensor:
         expected = f"every class from 0 to {last} in y (or task=regression)"
         raise unusable(path, expected, f"classes {present.tolist()[:20]}")
     return labels
+
+
+def _channel_statistics(images: Tensor) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation per channel on the scale 0 to 1, from the counts of the 256 values."""
+    counts = torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in images.unbind(1)])
+    share, values = counts.double() / counts.sum(dim=1, keepdim=True), torch.arange(256).double() / 255
+    mean = share @ values
+    std = (share * (values - mean[:, None]) ** 2).sum(dim=1).sqrt()
+    return mean.tolist(), torch.where(std > 0, std, 1.0).tolist()

@@ -22,6 +22,7 @@ class CPC(nn.Module):
     λ1 is ``discrimination``, λ2 is ``exclusion``.
 
     Rows (n, C): both terms are extended linearly, as the expectation over a class y drawn from the row.
+    Published by Cheng and Vasconcelos 2022.
     Shapes: logits (n, C); targets (n,) or (n, C); result (n,). Memory is O(n C²).
 
     >>> CPC(discrimination=1.0)(torch.zeros(1, 2), torch.tensor([0]))  # log 2 + log 2

@@ -30,6 +30,7 @@ class CRL(nn.Module):
     number of calls may not.
 
     ``size`` is the number of training samples; ids are their numbers, 0 ≤ id < size.
+    Published by Moon et al. 2020.
     Shapes: logits (n, C); targets (n,); ids (n,); result (n,).
 
     >>> criterion = CRL(size=3)

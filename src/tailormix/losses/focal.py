@@ -17,6 +17,7 @@ class FocalLoss(nn.Module):
 
     For a class index y this is the published -(1 - p_y)^γ log p_y. A row is read as the expected focal loss
     of a label drawn from it, the one extension that is linear in the target. γ = 0 is cross-entropy.
+    Published by Lin et al. 2017; Mukhoti et al. 2020.
     Shapes: logits (n, C); targets (n,) or (n, C); result (n,).
 
     >>> FocalLoss(gamma=1.0)(torch.zeros(1, 2), torch.tensor([0]))
@@ -40,6 +41,7 @@ class FLSD(nn.Module):
     γ carries no gradient. For a class index this is the published FLSD-53; a row is read as the expected loss
     of a label drawn from it, as in :class:`~tailormix.losses.FocalLoss`. ``gamma_unsure`` holds below
     ``threshold``, ``gamma`` from there on.
+    Published by Mukhoti et al. 2020.
     Shapes: logits (n, C); targets (n,) or (n, C); result (n,).
 
     >>> FLSD()(torch.zeros(1, 2), torch.tensor([0]))  # 0.5^3 · log 2

@@ -35,6 +35,7 @@ class LabelSmoothing(nn.Module):
 
     Linear in the target, so rows (n, C) need no further rule; the same value as
     ``torch.nn.functional.cross_entropy(..., label_smoothing=α)``. α = 0 is cross-entropy.
+    Published by Szegedy et al. 2016; Müller et al. 2019.
     Shapes: logits (n, C); targets (n,) or (n, C); result (n,).
 
     >>> import torch
@@ -60,6 +61,7 @@ class EntropyPenalty(nn.Module):
     The code behind the published tables averages the entropy over the classes instead of summing it, that is
     α/C for α; ``class_mean=True`` repeats that. The penalty does not look at the target, so rows need no
     rule. The loss can be negative (by α log C at most). α = 0 is cross-entropy.
+    Published by Pereyra et al. 2017.
     Shapes: logits (n, C); targets (n,) or (n, C); result (n,).
 
     >>> import torch
@@ -86,6 +88,7 @@ class MbLS(nn.Module):
     """L_i = -Σ_c t_c log p_c + α · mean_c max(0, max_k z_k - z_c - m), with m the ``margin``.
 
     The penalty does not look at the target, so rows need no rule. α = 0 or a huge margin is cross-entropy.
+    Published by Liu et al. 2022.
     Shapes: logits (n, C); targets (n,) or (n, C); result (n,).
 
     >>> import torch

@@ -20,6 +20,7 @@ class MMCE(nn.Module):
 
     Rows (n, C): r is the target's mass on the predicted class, which is the expected correctness. The penalty
     estimates ‖E[(r - c) φ(c)]‖², where r enters linearly, so that its expectation may stand for it.
+    Published by Kumar et al. 2018.
     Shapes: logits (n, C); targets (n,) or (n, C).
 
     >>> MMCE()(torch.zeros(1, 2), torch.tensor([0]))  # log 2 + 0.5²
@@ -53,6 +54,7 @@ class WeightedMMCE(nn.Module):
 
     Rows (n, C): a sample is right with its target's mass r_i on the predicted class and wrong with 1 - r_i;
     m = Σ r_i and k = Σ (1 - r_i), and less than half a sample counts as none.
+    Published by Kumar et al. 2018.
     Shapes: logits (n, C); targets (n,) or (n, C).
 
     >>> WeightedMMCE()(torch.zeros(2, 2), torch.tensor([0, 1]))  # log 2 + 2 · √1e-10: the two halves cancel

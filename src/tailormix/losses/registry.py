@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LossRecord:
-    """A loss: its class, one line about it, where the paper has it, and who published it."""
+    """A loss: its class, one line about it, where the paper has it, and whether targets may be mixed."""
 
     criterion: type[nn.Module]
     summary: str
-    section: str
-    reference: str
+    section: str = "Section 4.2, Table 2"
     soft_targets: bool = True
 
     @property
@@ -43,70 +42,25 @@ class LossRecord:
         return [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
 
 
-_TABLE_2 = "Section 4.2, Table 2"
-
 LOSSES: dict[str, LossRecord] = {
     "ce": LossRecord(
-        CrossEntropy,
-        "log-likelihood of the target; what every other loss extends",
-        "Section 4.1",
-        "standard",
+        CrossEntropy, "log-likelihood of the target; what every other loss extends", "Section 4.1"
     ),
-    "ls": LossRecord(
-        LabelSmoothing,
-        "spreads a share alpha of the target evenly over the classes",
-        _TABLE_2,
-        "Szegedy et al. 2016; Müller et al. 2019",
-    ),
-    "focal": LossRecord(
-        FocalLoss,
-        "weighs samples that are already right less, by (1 - p)^gamma",
-        _TABLE_2,
-        "Lin et al. 2017; Mukhoti et al. 2020",
-    ),
-    "flsd": LossRecord(
-        FLSD,
-        "focal loss with gamma 5 below probability 0.2 and 3 above",
-        _TABLE_2,
-        "Mukhoti et al. 2020",
-    ),
-    "mmce": LossRecord(
-        MMCE,
-        "penalises a kernel measure of miscalibration over pairs in the batch",
-        _TABLE_2,
-        "Kumar et al. 2018",
-    ),
+    "ls": LossRecord(LabelSmoothing, "spreads a share alpha of the target evenly over the classes"),
+    "focal": LossRecord(FocalLoss, "weighs samples that are already right less, by (1 - p)^gamma"),
+    "flsd": LossRecord(FLSD, "focal loss with gamma 5 below probability 0.2 and 3 above"),
+    "mmce": LossRecord(MMCE, "penalises a kernel measure of miscalibration over pairs in the batch"),
     "mmce-w": LossRecord(
         WeightedMMCE,
         "MMCE in which right and wrong predictions weigh the same",
         "Section 4.2, Table 2 (variant)",
-        "Kumar et al. 2018",
     ),
-    "ecp": LossRecord(
-        EntropyPenalty,
-        "rewards the entropy of the predicted distribution",
-        _TABLE_2,
-        "Pereyra et al. 2017",
-    ),
+    "ecp": LossRecord(EntropyPenalty, "rewards the entropy of the predicted distribution"),
     "crl": LossRecord(
-        CRL,
-        "ranks confidence by how often each sample has been right so far",
-        _TABLE_2,
-        "Moon et al. 2020",
-        soft_targets=False,
+        CRL, "ranks confidence by how often each sample has been right so far", soft_targets=False
     ),
-    "cpc": LossRecord(
-        CPC,
-        "sets the right class above the wrong ones and these level, pair by pair",
-        _TABLE_2,
-        "Cheng and Vasconcelos 2022",
-    ),
-    "mbls": LossRecord(
-        MbLS,
-        "penalises logits more than a margin below the largest one",
-        _TABLE_2,
-        "Liu et al. 2022",
-    ),
+    "cpc": LossRecord(CPC, "sets the right class above the wrong ones and these level, pair by pair"),
+    "mbls": LossRecord(MbLS, "penalises logits more than a margin below the largest one"),
 }
 
 

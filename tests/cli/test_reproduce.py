@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from made_table import TABLE, write_table
+from small_table import TABLE, write_table
 from tailormix.cli.main import app
 from tailormix.cli.results import pages
 from tailormix.experiments import parallel, read

@@ -1,4 +1,4 @@
-"""Real files where ``TAILORMIX_DATA`` names a folder that holds them; made files everywhere."""
+"""Real files, where ``TAILORMIX_DATA`` names a folder that has them."""
 
 import os
 from collections.abc import Callable

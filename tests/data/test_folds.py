@@ -83,7 +83,7 @@ def test_tables_are_five_folds_of_the_shuffled_rows() -> None:
 
 def test_series_are_four_folds_of_the_training_windows() -> None:
     values = torch.rand(300, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    whole = series_splits("made", values, 8, 2, "clean")
+    whole = series_splits("test", values, 8, 2, "clean")
     for number, (others, _) in enumerate(KFold(4).split(np.arange(len(whole.train))), start=1):
         part = fold_splits(whole, f"{number}/4", seed=0)
         cut = 2 * len(others) // 3
@@ -99,7 +99,7 @@ def test_streamed_files_are_taken_by_path() -> None:
         file_split(files, rows, 8, augment=k == 0)
         for k, rows in enumerate(torch.arange(20).split([12, 4, 4]))
     ]
-    part = fold_splits(DataSplits("made", "classification", *parts, 2), "1/4", seed=0)
+    part = fold_splits(DataSplits("test", "classification", *parts, 2), "1/4", seed=0)
     for split in (part.train, part.validation):
         assert list(split.paths) == [f"{row}.png" for row in split.ids.tolist()]
     assert (len(part.train), len(part.validation), len(part.test)) == (12, 4, 0)

@@ -1,4 +1,4 @@
-"""Loaders on the owners' own files."""
+"""Loaders on the published files."""
 
 import hashlib
 import shutil

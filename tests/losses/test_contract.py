@@ -82,7 +82,7 @@ def test_autocast_changes_nothing(name: str) -> None:
 
 @every
 def test_runs_without_reading_values(name: str) -> None:
-    """The meta device has no values, so that every look at one would raise."""
+    """The meta device has no values, so that reading one would raise."""
     logits = torch.empty(6, 4, device="meta", requires_grad=True)
     loss = make(name).to("meta").train()
     result = call(loss, logits, torch.empty(6, dtype=torch.long, device="meta"))

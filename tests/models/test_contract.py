@@ -33,7 +33,7 @@ INPUTS = {
 CONVOLUTIONAL = [name for name in SMALL if name.startswith("resnet")]
 
 
-def made(name: str) -> tuple[nn.Module, torch.Tensor]:
+def small_model(name: str) -> tuple[nn.Module, torch.Tensor]:
     torch.manual_seed(0)
     shape = INPUTS.get(name, (3, 16, 16))
     return build(name, **SMALL[name]).eval(), torch.randn(4, *shape)
@@ -45,7 +45,7 @@ def test_every_name_is_tried() -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_layers_fire_once_in_order(name: str) -> None:
-    model, x = made(name)
+    model, x = small_model(name)
     fired: list[str] = []
     rows: list[torch.Size] = []
     for stage in model.stages:
@@ -63,7 +63,7 @@ def test_layers_fire_once_in_order(name: str) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_stage_outputs_reach_the_logits(name: str) -> None:
     """What a stage returns is what the rest of the model works on: replacing it changes every row."""
-    model, x = made(name)
+    model, x = small_model(name)
     clean = model(x)
     for stage in model.stages:
         handle = model.get_submodule(stage).register_forward_hook(lambda _m, _a, out: out.flip(0) + 1)
@@ -74,7 +74,7 @@ def test_stage_outputs_reach_the_logits(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_rows_are_independent_and_every_weight_learns(name: str) -> None:
-    model, x = made(name)
+    model, x = small_model(name)
     torch.testing.assert_close(model(x)[:2], model(x[:2]), atol=1e-5, rtol=1e-4)
     model(x).square().sum().backward()
     without = [key for key, p in model.named_parameters() if p.grad is None]
@@ -83,7 +83,7 @@ def test_rows_are_independent_and_every_weight_learns(name: str) -> None:
 
 @pytest.mark.parametrize("name", CONVOLUTIONAL)
 def test_channels_last_all_the_way(name: str) -> None:
-    model, x = made(name)
+    model, x = small_model(name)
     expected = model(x)
     model = model.to(memory_format=torch.channels_last)
     last = model.get_submodule(model.stages[-1])
@@ -98,7 +98,7 @@ def test_channels_last_all_the_way(name: str) -> None:
 @pytest.mark.parametrize("name", ["resnet8", "resnet50", "resnet34", "vit-tiny", "fcn3", "mlp"])
 def test_compiles_into_one_graph(name: str) -> None:
     torch.compiler.reset()
-    model, x = made(name)
+    model, x = small_model(name)
     compiled = torch.compile(model, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(x), model(x))
 
@@ -106,7 +106,7 @@ def test_compiles_into_one_graph(name: str) -> None:
 @pytest.mark.parametrize(("name", "sites"), [("fcn3", 1), ("lstnet-skip", 3), ("lstnet-attention", 3)])
 def test_dropout_sites(name: str, sites: int) -> None:
     """Each site is a module that fires once a pass with p = 0.2."""
-    model, x = made(name)
+    model, x = small_model(name)
     fired: Counter[int] = Counter()
     found = [module for module in model.modules() if isinstance(module, nn.Dropout)]
     for module in found:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final, get_args
 import torch
 
 from tailormix import checks
-from tailormix.data.splits import DataSplits, Setting
+from tailormix.data.splits import DataSplits, SplitProtocol
 from tailormix.data.tables import read_numbers
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def load_electricity(
     root: Path,
     *,
-    protocol: Setting = "clean",
+    protocol: SplitProtocol = "clean",
     window: int = 168,
     horizon: int = 24,
     slice: str | None = None,  # noqa: A002 - the option's name on the command line
@@ -39,7 +39,7 @@ def load_electricity(
 
 
 def load_exchange_rate(
-    root: Path, *, protocol: Setting = "clean", window: int = 168, horizon: int = 12
+    root: Path, *, protocol: SplitProtocol = "clean", window: int = 168, horizon: int = 12
 ) -> DataSplits:
     """Windows of 168 days; targets are the 8 rates 12 days later; nothing depends on the seed."""
     path = root / "exchange_rate" / "exchange_rate.txt.gz"
@@ -47,13 +47,15 @@ def load_exchange_rate(
     return series_splits("exchange-rate", values, window, horizon, protocol)
 
 
-def series_splits(name: str, values: Tensor, window: int, horizon: int, protocol: Setting) -> DataSplits:
+def series_splits(
+    name: str, values: Tensor, window: int, horizon: int, protocol: SplitProtocol
+) -> DataSplits:
     """Windows of ``values`` (T, m), each column divided by its largest absolute value.
 
     ``clean`` takes that value from the training rows, ``as-published`` from all rows, as the released code
     does. Targets of the three splits are disjoint; windows reach back in time, into rows of earlier splits.
     """
-    checks.known("protocol", protocol, get_args(Setting))
+    checks.known("protocol", protocol, get_args(SplitProtocol))
     checks.integer("window", window, at_least=1)
     checks.integer("horizon", horizon, at_least=1)
     total = len(values)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Task = Literal["classification", "regression"]
 #: ``clean`` is leak-proof; ``as-published`` repeats the released code's splits and its scaling over all rows
-Setting = Literal["clean", "as-published"]
+SplitProtocol = Literal["clean", "as-published"]
 
 
 class Split(Protocol):

@@ -11,7 +11,7 @@ import torch
 
 from tailormix import checks
 from tailormix.data.files.location import damaged, missing
-from tailormix.data.splits import DataSplits, MemorySplit, Setting, Task, hold_out
+from tailormix.data.splits import DataSplits, MemorySplit, SplitProtocol, Task, hold_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,13 +26,13 @@ Scaling = Literal["standard", "min-max"]
 AIRFOIL_ROWS, AIRFOIL_VALIDATION, AIRFOIL_TEST = 1503, 300, 200
 
 
-def load_airfoil(root: Path, seed: int, *, protocol: Setting = "clean") -> DataSplits:
+def load_airfoil(root: Path, seed: int, *, protocol: SplitProtocol = "clean") -> DataSplits:
     """Read 1003 training, 300 validation and 200 test rows; features to [0, 1], target (n, 1) in decibels.
 
     ``clean`` scales by the training rows. ``as-published`` is the released code: its order of the rows for
     this seed, and features scaled by the smallest and largest values of all rows.
     """
-    checks.known("protocol", protocol, get_args(Setting))
+    checks.known("protocol", protocol, get_args(SplitProtocol))
     path = root / "airfoil" / "airfoil_self_noise.dat"
     table = read_numbers(path, "\t", AIRFOIL_ROWS, 6, "airfoil")
     features, targets = table[:, :5], table[:, 5:].float()

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, get_args
 import torch
 
 from tailormix import checks
-from tailormix.data.splits import DataSplits, MemorySplit, Setting, three_ways
+from tailormix.data.splits import DataSplits, MemorySplit, SplitProtocol, three_ways
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def load_moons(seed: int, *, protocol: Setting = "clean", n: int = 500, noise: float = 0.15) -> DataSplits:
+def load_moons(
+    seed: int, *, protocol: SplitProtocol = "clean", n: int = 500, noise: float = 0.15
+) -> DataSplits:
     """Draw ``n`` points of two half moons; ``as-published`` is the paper's 70 + 30 points.
 
     >>> splits = load_moons(0)
@@ -28,7 +30,7 @@ def load_moons(seed: int, *, protocol: Setting = "clean", n: int = 500, noise: f
 
 
 def load_circles(
-    seed: int, *, protocol: Setting = "clean", n: int = 500, noise: float = 0.1, factor: float = 0.5
+    seed: int, *, protocol: SplitProtocol = "clean", n: int = 500, noise: float = 0.1, factor: float = 0.5
 ) -> DataSplits:
     """Draw ``n`` points of two circles of radii 1 and ``factor``; ``as-published`` is the paper's 70 + 30.
 
@@ -48,10 +50,10 @@ def load_circles(
 
 
 def _toy_splits(
-    name: str, draw: Callable[[int, int], Any], seed: int, protocol: Setting, n: int
+    name: str, draw: Callable[[int, int], Any], seed: int, protocol: SplitProtocol, n: int
 ) -> DataSplits:
     """Split the points ``draw(n, seed)`` 60 : 20 : 20, or as the paper's figures do; nothing is scaled."""
-    checks.known("protocol", protocol, get_args(Setting))
+    checks.known("protocol", protocol, get_args(SplitProtocol))
     checks.integer("n", n, at_least=10)
     published = protocol == "as-published"
     points, labels = draw(100, 0) if published else draw(n, seed)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from made_table import TABLE, write_table
+from small_table import TABLE, write_table
 from tailormix.paper import PAPER, Value, read_table
 from tailormix.paper.tables import Table
 

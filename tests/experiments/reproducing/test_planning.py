@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from made_table import write_table
+from small_table import write_table
 from tailormix.experiments.experiment import fingerprint, read
 from tailormix.paper import estimate, plan_runs, read_table
 from tailormix.paper.drawing import models_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from made_table import write_table
+from small_table import write_table
 from tailormix.paper import Cell, read_table, record_of
 from tailormix.paper.results import Cells, at_path, cells_of, joined, merged, read_record, write_record
 from tailormix.paper.tables import Table

@@ -1,4 +1,4 @@
-"""A made table on moons, small enough to train in a test."""
+"""A table like those of the paper, on moons, small enough to train in a test."""
 
 from pathlib import Path
 

@@ -1,6 +1,8 @@
 """Embeddings of any model: what is caught, what is left alone, and what is refused."""
 
 import copy
+import gc
+import weakref
 
 import pytest
 import torch
@@ -8,7 +10,7 @@ from torch import Tensor, nn
 
 from helpers import Counting, conv_net
 from tailormix import SKMixup, embed
-from tailormix.embeddings import FEATURES_LAST, find_layer, rewrite_output, unwrap
+from tailormix.embeddings import FEATURES_LAST, embedding_layers, rewrite_output, unwrap
 
 
 def hooks(model: nn.Module) -> int:
@@ -213,7 +215,6 @@ class SequenceFirst(Counting):
     ("model", "message"),
     [
         (Twice(), "layer 'head' must run exactly once in a forward pass, but ran 2 times"),
-        (Never(), "layer 'head' must run exactly once in a forward pass, but ran 0 times"),
         (SequenceFirst(), r"layer 'head' must see 5 rows, one per sample, but saw shape \(2, 8\)"),
     ],
 )
@@ -221,6 +222,15 @@ def test_layers_that_do_not_run_once_per_sample(model: nn.Module, message: str) 
     with pytest.raises(ValueError, match=message):
         embed(model, torch.rand(5, 6))
     assert hooks(model) == 0
+
+
+def test_a_layer_that_never_runs() -> None:
+    model, x = Never(), torch.rand(5, 6)
+    with pytest.raises(
+        ValueError, match="layer 'head' must run exactly once in a forward pass, but ran 0 times"
+    ):
+        embed(model, x, "head")
+    assert torch.equal(embed(model, x), x)  # the last linear layer that runs is the first one
 
 
 def test_attention_output_projection_never_fires() -> None:
@@ -251,7 +261,7 @@ def test_unwrap() -> None:
     model = Counting()
     assert unwrap(model) is model
     assert unwrap(nn.DataParallel(model)) is model
-    assert find_layer(nn.DataParallel(model), None)[0] == "head"
+    assert list(embedding_layers(nn.DataParallel(model), "head")) == ["head"]
     assert unwrap(torch.compile(nn.DataParallel(model), backend="eager")) is model
 
 
@@ -292,3 +302,32 @@ def test_only_tensors_can_be_rewritten() -> None:
     ):
         model(torch.rand(4, 5, 6))
     assert hooks(model) == 0
+
+
+class HeadFirst(nn.Module):
+    """Registers its layers in another order than it runs them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head, self.body = nn.Linear(8, 3), nn.Linear(6, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.body(x).tanh())
+
+
+def test_the_last_layer_that_runs_is_taken_and_remembered() -> None:
+    model, x = HeadFirst(), torch.rand(5, 6)
+    expected = model.body(x).tanh().detach()
+    torch.testing.assert_close(embed(model, x), expected)
+    assert list(embedding_layers(model, None)) == ["head"]  # later passes hook one layer only
+    torch.testing.assert_close(embed(model, x), expected)
+    assert hooks(model) == 0
+
+
+def test_models_are_remembered_weakly() -> None:
+    model = HeadFirst()
+    embed(model, torch.rand(5, 6))
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None

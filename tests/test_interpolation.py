@@ -294,3 +294,11 @@ def test_bad_settings_of_hidden_layer() -> None:
     with pytest.raises(ValueError, match="layers must name at least one layer where inputs=False"):
         ManifoldMixup(layers=(), inputs=False)
     assert ManifoldMixup(layers=["stem"]) == ManifoldMixup(layers=("stem",))  # type: ignore[arg-type]
+
+
+def test_an_unknown_layer_fails_at_the_first_call() -> None:
+    for seed in range(5):
+        with pytest.raises(ValueError, match=r"unknown layer 'midle'; did you mean 'middle'\?"):
+            ManifoldMixup(layers=("stem", "midle")).loss(
+                Staged(), torch.rand(4, 4), torch.tensor([0, 1, 2, 0]), generator=seeded(seed)
+            )

@@ -158,7 +158,7 @@ class Batch:
 
     Attributes:
         x: inputs (n, ...), floating point.
-        y: class indices (n,), soft rows (n, C), or real targets (n, ...).
+        y: class indices or booleans (n,), soft rows (n, C), or real targets (n, ...).
         num_classes: C where it is known; with real targets, giving it means classification with soft rows.
         embeddings: (n, ...), or a function that makes them, called when they are first asked for.
         pool: the training set, if partners come from it and not from the batch.
@@ -192,8 +192,10 @@ class Batch:
                     raise ValueError(f"{name} must have shape ({len(x)},), got {tuple(value.shape)}")
             elif name == "y" or not (value is None or callable(value)):
                 raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-        if y.is_complex() or y.dtype == torch.bool:
+        if y.is_complex():
             raise TypeError(f"y must hold class indices or real numbers, got dtype {y.dtype}")
+        if y.dtype == torch.bool:
+            self.y = y = y.long()
         if not y.is_floating_point() and y.dim() != 1:
             raise ValueError(f"class indices must have shape (n,), got {tuple(y.shape)}")
         if y.is_floating_point() and self.num_classes is not None and y.shape != (len(x), self.num_classes):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+_LAST_LINEAR: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()  # found in a first pass
 FEATURES_LAST = (nn.Linear, nn.LayerNorm, nn.MultiheadAttention, nn.TransformerEncoderLayer)
 
 
@@ -30,7 +33,7 @@ def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
         model: any module; compiled and wrapped (DDP) ones are unwrapped for this pass.
         x: inputs (n, ...).
         layer: name of the layer whose input is wanted, as in ``model.named_modules()``. By default
-            ``model.embedding_layer`` if the model declares it, else its last ``nn.Linear``.
+            ``model.embedding_layer`` if the model declares it, else the last ``nn.Linear`` that runs.
 
     Returns:
         (n, d), detached.
@@ -59,44 +62,61 @@ def unwrap(model: nn.Module) -> nn.Module:
         model = inner
 
 
-def find_layer(model: nn.Module, name: str | None) -> tuple[str, nn.Module]:
-    """The named layer, or the one whose input is the embedding."""
-    inner = unwrap(model)
-    layers = dict(inner.named_modules())
-    name = name or getattr(inner, "embedding_layer", None)
-    if name is None:
-        linear = [key for key, module in layers.items() if isinstance(module, nn.Linear)]
-        if not linear:
-            raise ValueError(
-                f"{type(model).__name__} has no nn.Linear layer to take embeddings from: pass "
-                "embedding_layer= with the name of a layer whose input they are, or use space='input'"
-            )
-        return linear[-1], layers[linear[-1]]  # the name is empty where the model itself is that layer
+def find_layer(model: nn.Module, name: str) -> nn.Module:
+    """The layer of that name, as in ``model.named_modules()``."""
+    layers: dict[str, nn.Module] = dict(unwrap(model).named_modules())
     if name not in layers:
         checks.known("layer", name, [key for key in layers if key])
-    return name, layers[name]
+    return layers[name]
+
+
+def embedding_layers(model: nn.Module, name: str | None) -> dict[str, nn.Module]:
+    """The layer whose input is the embedding; or all linear layers, of which it is the last one to run."""
+    inner = unwrap(model)
+    name = name or getattr(inner, "embedding_layer", None) or _LAST_LINEAR.get(inner)
+    layers: dict[str, nn.Module] = dict(inner.named_modules())
+    if name in layers:
+        return {name: layers[name]}
+    if name is not None:
+        find_layer(inner, name)  # which says what there is
+    linear = {key: module for key, module in layers.items() if isinstance(module, nn.Linear)}
+    if not linear:
+        raise ValueError(
+            f"{type(inner).__name__} has no nn.Linear layer to take embeddings from: pass "
+            "embedding_layer= with the name of a layer whose input they are, or use space='input'"
+        )
+    return dict(linear)
 
 
 @contextlib.contextmanager
 def catch_input(model: nn.Module, layer: str | None, rows: int) -> Iterator[Callable[[], Tensor]]:
     """While open, record what flows into a layer; the function it gives returns that afterwards, (n, d)."""
-    name, module = find_layer(model, layer)
+    layers = embedding_layers(model, layer)
+    ran: list[str] = []
     caught: list[Tensor] = []
 
-    def record(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def record(name: str, module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         value = arguments[0] if arguments else next(iter(named.values()))
-        caught.append(_pooled(value.detach(), features_last=isinstance(module, FEATURES_LAST)))
+        ran.append(name)
+        caught[:] = [_pooled(value.detach(), features_last=isinstance(module, FEATURES_LAST))]
 
     def result() -> Tensor:
-        _check_fired(name, len(caught), tuple(caught[0].shape) if caught else (), rows)
+        name = ran[-1] if ran else next(reversed(layers))
+        _check_fired(name, ran.count(name), tuple(caught[0].shape) if caught else (), rows)
+        if len(layers) > 1:
+            _LAST_LINEAR[unwrap(model)] = name
         return caught[0]
 
-    handle = module.register_forward_pre_hook(record, with_kwargs=True)
+    handles = [
+        module.register_forward_pre_hook(functools.partial(record, name), with_kwargs=True)
+        for name, module in layers.items()
+    ]
     try:
         with run_eagerly():
             yield result
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()
 
 
 @contextlib.contextmanager
@@ -104,7 +124,7 @@ def rewrite_output(
     model: nn.Module, layer: str, change: Callable[[Tensor], Tensor], rows: int | None = None
 ) -> Iterator[None]:
     """While open, the output of one layer is replaced by ``change(output)``; it must run once per pass."""
-    name, module = find_layer(model, layer)
+    name, module = layer, find_layer(model, layer)
     fired: list[tuple[int, ...]] = []
 
     def replace_output(_: nn.Module, __: tuple[Any, ...], output: Any) -> Any:

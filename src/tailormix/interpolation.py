@@ -9,7 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.batch import PER, Batch, Draws, Mixed, Plan
-from tailormix.embeddings import unwrap
+from tailormix.embeddings import find_layer, unwrap
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -121,8 +121,9 @@ class HiddenLayer:
     def place(self, model: nn.Module, position: float) -> str | None:
         """The layer at a position in [0, 1) of the list, ``None`` for the input."""
         names = default_layers(model) if self.layers is None else self.layers
-        places: list[str | None] = [None] if self.inputs else []
-        places.extend(names)
+        for name in names:
+            find_layer(model, name)  # an unknown one fails at once, not when it is drawn
+        places = [None, *names] if self.inputs else list(names)
         return places[int(position * len(places))]
 
 

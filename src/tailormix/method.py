@@ -11,7 +11,7 @@ from torch import nn
 from tailormix import checks
 from tailormix.batch import Batch, Draws, Mixed, Pool
 from tailormix.embeddings import embed
-from tailormix.objectives.mixed import check_history, default_criterion
+from tailormix.objectives.mixed import check_criterion, default_criterion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,7 +161,7 @@ class Method:
         if criterion is None:
             criterion = default_criterion(batch)
         else:
-            check_history(criterion, self.objective, batch)
+            check_criterion(criterion, self.objective, batch)
         return self.objective(model, batch, _Mix(self, Draws(x.device, generator), plan), criterion)
 
 

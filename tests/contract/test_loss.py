@@ -144,11 +144,6 @@ BAD: dict[str, tuple[type[Exception], str, dict[str, Any]]] = {
         {"y": torch.tensor([0, 3, 1, 0])},
     ),
     "a label below": (ValueError, r"y must lie in 0..2 .*, got -1..1", {"y": torch.tensor([0, -1, 1, 0])}),
-    "yes and no": (
-        TypeError,
-        "y must hold class indices or real numbers, got dtype torch.bool",
-        {"y": torch.ones(4) > 0},
-    ),
     "index matrix": (
         ValueError,
         r"class indices must have shape \(n,\), got \(4, 1\)",
@@ -214,10 +209,8 @@ def test_models_and_criteria_that_do_not_fit(case: Case) -> None:
         method.loss(lambda x: x, x, y)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=f"the model returns 4 logits, but num_classes is {CLASSES}"):
         method.loss(Model(targets="vectors"), x, y)
-    with pytest.raises(
-        ValueError, match=r"criterion must return a scalar or \(.*\) losses, got shape \(.*, 3\)"
-    ):
-        method.loss(Model(), x, y, lambda predictions, _: predictions)
+    with pytest.raises(ValueError, match=r"criterion must return a scalar or . losses, got shape \(1,\)"):
+        method.loss(Model(), x, y, lambda predictions, _: predictions[:1, 0])
 
 
 @pytest.mark.parametrize("case", MIXING, ids=str)

@@ -98,7 +98,7 @@ class Pairwise(nn.Module):
 def test_models_must_return_a_tensor_of_logits() -> None:
     with pytest.raises(TypeError, match="the model must return a tensor, got tuple"):
         ERM().loss(Pairwise(), X, Y)
-    with pytest.raises(ValueError, match=r"the model must return logits of shape \(4, C\), got \(24,\)"):
+    with pytest.raises(ValueError, match=r"the model must return logits of shape \(4, C\) .* got \(24,\)"):
         ERM().loss(nn.Flatten(0), X, Y)
 
 
@@ -107,3 +107,41 @@ def test_half_precision_logits_and_double_targets() -> None:
     torch.testing.assert_close(
         cross_entropy(torch.ones(4, 3).bfloat16(), soft).float(), torch.full((4,), 1.0986), atol=1e-2, rtol=0
     )
+
+
+ROWS = torch.tensor([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+def test_class_probabilities_are_never_taken_for_real_targets() -> None:
+    for method in (ERM(), Mixup(), SKMixup()):
+        with pytest.raises(ValueError, match=r"looks like class probabilities: pass num_classes=3"):
+            method.loss(Counting(), X, ROWS)
+    assert Mixup(num_classes=3).loss(Counting(), X, ROWS).isfinite()
+    assert Mixup().loss(Counting(), X, ROWS, torch.nn.MSELoss()).isfinite()  # said explicitly
+
+
+def test_multi_label_targets_with_one_loss_per_class() -> None:
+    """The mean over samples and classes, whether the criterion takes it or leaves it to us."""
+    y, model = torch.tensor([[1.0, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]]), Counting()
+    plan = Plan(torch.tensor([1, 2, 3, 0]), torch.full((4,), 0.25))
+    losses = [
+        SKMixup(num_classes=3).loss(model, X, y, torch.nn.BCEWithLogitsLoss(reduction=reduction), plan=plan)
+        for reduction in ("none", "mean")
+    ]
+    torch.testing.assert_close(losses[0], losses[1])
+
+
+def test_boolean_labels_are_classes() -> None:
+    y, plan = torch.tensor([True, False, False, True]), Plan(torch.arange(4), torch.ones(4))
+    model = Counting(outputs=2)
+    torch.testing.assert_close(Mixup().loss(model, X, y, plan=plan), cross_entropy(model(X), y.long()).mean())
+
+
+def test_one_output_for_classes_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"got \(4, 1\): let it return one logit per class"):
+        Mixup().loss(Counting(outputs=1), X, torch.tensor([0, 1, 1, 0]))
+
+
+def test_a_criterion_by_name_is_told_where_to_go() -> None:
+    with pytest.raises(TypeError, match=r"criterion must be a function .* got 'mbls': tailormix.losses"):
+        Mixup().loss(Counting(), X, Y, "mbls")

@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional
 
 from tailormix.batch import check_range
+from tailormix.checks import readable
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -48,9 +49,10 @@ def num_classes_of(predictions: Any, batch: Batch) -> int | None:
     logits = as_tensor(predictions)
     if not batch.classification:
         return None
-    if logits.dim() < 2 or logits.shape[0] % len(batch):
+    if logits.dim() < 2 or logits.shape[0] % len(batch) or logits.shape[1] == 1:
         raise ValueError(
-            f"the model must return logits of shape ({len(batch)}, C), got {tuple(logits.shape)}"
+            f"the model must return logits of shape ({len(batch)}, C) for class labels, got "
+            f"{tuple(logits.shape)}: let it return one logit per class, two for a binary problem"
         )
     if batch.num_classes is not None and logits.shape[1] != batch.num_classes:
         raise ValueError(
@@ -77,23 +79,34 @@ def clean_loss(criterion: Criterion, predictions: Tensor, batch: Batch) -> Tenso
 
 
 def reduce(losses: Tensor, rows: int, weight: Tensor | None = None) -> Tensor:
-    """A scalar stays; (n,) losses become their mean, Σ w_i ℓ_i / Σ w_i with weights."""
+    """A scalar stays; (n,) or (n, ...) losses become their mean, Σ w_i ℓ_i / Σ w_i with weights."""
     if losses.dim() == 0:
         if weight is not None:
             raise ValueError(
                 "weights need a criterion that returns one loss per sample: use reduction='none'"
             )
         return losses
-    if losses.shape != (rows,):
+    if losses.shape[0] != rows:
         raise ValueError(
-            f"the criterion must return a scalar or ({rows},) losses, got shape {tuple(losses.shape)}"
+            f"the criterion must return a scalar or {rows} losses, got shape {tuple(losses.shape)}"
         )
+    if losses.dim() > 1:  # one loss per class of multi-label targets, or per output
+        losses = losses.flatten(1).mean(1)
     return losses.mean() if weight is None else (losses * weight).sum() / weight.sum()
 
 
 def default_criterion(batch: Batch) -> Criterion:
-    """Cross-entropy for classes, squared error for real targets."""
-    return cross_entropy if batch.classification else squared_error
+    """Cross-entropy for classes, squared error for real targets, for which soft rows must not be taken."""
+    if batch.classification:
+        return cross_entropy
+    y = batch.y
+    rows = y.dim() == 2 and y.shape[1] > 1 and readable(y) and bool((y >= 0).all())
+    if rows and bool(((y.sum(1) - 1).abs() < 1e-3).all()):
+        raise ValueError(
+            f"y of shape {tuple(y.shape)} looks like class probabilities: pass num_classes={y.shape[1]} "
+            "to the method for classification, or criterion= to learn them as real targets"
+        )
+    return squared_error
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -123,8 +136,13 @@ def only_classes(name: str, batch: Batch) -> None:
         )
 
 
-def check_history(criterion: Criterion, objective: object, batch: Batch) -> None:
-    """Refuse a criterion with a history where there is nothing to remember, before anything is run."""
+def check_criterion(criterion: Criterion, objective: object, batch: Batch) -> None:
+    """Refuse what is no criterion, or one with a history where there is nothing to remember."""
+    if not callable(criterion):
+        raise TypeError(
+            f"criterion must be a function of (predictions, targets), got {criterion!r}: "
+            "tailormix.losses.build makes losses by name"
+        )
     if not getattr(criterion, "needs_ids", False):
         return
     name = type(criterion).__name__

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import sklearn.datasets  # noqa: F401
 import torch
+from safetensors import safe_open
 
 import tailormix.experiments.building
 import tailormix.training.loop  # noqa: F401
@@ -55,7 +56,8 @@ def steps_done(path: Path) -> int:
     """Steps that the newest checkpoint knows of: the one before where a kill came between two renames."""
     for name in (checkpoint.LAST, checkpoint.PREVIOUS):
         try:
-            facts = json.loads(checkpoint.header((path / "checkpoints" / name).read_bytes())["facts"])
+            with safe_open(path / "checkpoints" / name, framework="pt") as file:
+                facts = json.loads(file.metadata()["facts"])
         except FileNotFoundError:
             continue
         return int(facts["epoch"] * STEPS + facts["step"])

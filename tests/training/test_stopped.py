@@ -15,7 +15,6 @@ from tailormix.training import (
     RunError,
     checkpoint,
     evaluating,
-    loop,
     run_folder,
 )
 from training.runs import listener, rows_of, train, without_times
@@ -43,7 +42,7 @@ def test_a_signal_ends_after_the_step_with_a_checkpoint(number: int, tmp_path: P
     ]
 
 
-@pytest.mark.parametrize("moment", ["validate", "judge"])
+@pytest.mark.parametrize("moment", ["validate", "evaluate"])
 def test_an_end_between_last_step_and_result_changes_nothing(
     moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,7 +53,7 @@ def test_an_end_between_last_step_and_result_changes_nothing(
         raise RuntimeError("pulled the plug")
 
     with monkeypatch.context() as patch:
-        patch.setattr(evaluating if moment == "validate" else loop, moment, fail)
+        patch.setattr(evaluating, moment, fail)
         with pytest.raises(RuntimeError, match="pulled the plug"):
             train(tmp_path / "a", *settings)
     resumed, alone = train(tmp_path / "a", *settings), train(tmp_path / "b", *settings)

@@ -41,9 +41,9 @@ class Bar:
 
     def report(self, row: Mapping[str, Any], epochs: int) -> None:
         """An epoch."""
-        from tailormix.training.progress import sentence as words
+        from tailormix.training.progress import row_text
 
-        self.step(f"epoch {row['epoch']}/{epochs} · {words(row)}")
+        self.step(f"epoch {row['epoch']}/{epochs} · {row_text(row)}")
 
 
 def sentence(found: Finding) -> str:

@@ -11,7 +11,7 @@ from tailormix.experiments.experiment import DEFAULT_LOSS, REGRESSION_LOSSES, me
 from tailormix.losses.registry import LOSSES
 from tailormix.methods import build_method
 from tailormix.objectives.mixed import squared_error
-from tailormix.training.loop import Parts
+from tailormix.training.loop import Setup
 from tailormix.training.seeding import Stream, derive
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tailormix.method import Method
 
 
-def build(experiment: Experiment, device: torch.device | str = "cpu") -> Parts:
+def build(experiment: Experiment, device: torch.device | str = "cpu") -> Setup:
     """Load the data onto ``device`` and build the rest to fit it; weights come from torch's generator."""
     seed = experiment.training.seed
     splits = data.load(experiment.data.name, seed=seed, **experiment.data.options).to(device)
@@ -36,7 +36,7 @@ def build(experiment: Experiment, device: torch.device | str = "cpu") -> Parts:
         **models.shape_arguments(experiment.model.name, splits.input_shape, splits.outputs),
         **experiment.model.options,
     )
-    return Parts(splits, model, _method(experiment, splits), _criterion(experiment, splits))
+    return Setup(splits, model, _method(experiment, splits), _criterion(experiment, splits))
 
 
 def _method(experiment: Experiment, splits: DataSplits) -> Method:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
 from tailormix.training import run_folder
-from tailormix.training.signals import handled
+from tailormix.training.signals import signal_handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -152,7 +152,7 @@ def _stop_file(folder: Path) -> Iterator[Path]:
     names = ("SIGINT", "SIGTERM", "SIGHUP")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     try:  # signals that are ignored stay so, as nohup wants it
-        with handled([n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN], create):
+        with signal_handler([n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN], create):
             yield stop
     finally:
         stop.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
     from tailormix.experiments.experiment import Experiment
-    from tailormix.training.loop import Parts
+    from tailormix.training.loop import Setup
 
 
 #: CIFAR-C: all 19 corruptions of a severity together, then the mean over severities, as released
@@ -43,12 +43,12 @@ def evaluate_shifts(experiment: Experiment, path: Path, result: dict[str, Any]) 
     if not missing:
         return result
     fabric = make_fabric(experiment.training)
-    parts = building.build(experiment, fabric.device)
-    checkpoint.load_module(parts.model, checkpoint.read(path / result["best weights"]).tensors)
-    parts.model.to(fabric.device)
+    setup = building.build(experiment, fabric.device)
+    checkpoint.load_module(setup.model, checkpoint.read(path / result["best weights"]).tensors)
+    setup.model.to(fabric.device)
     temperature = result.get("temperature", {}).get("value")
     for name in missing:
-        found = _evaluate(name, experiment, parts, fabric, temperature)
+        found = _evaluate(name, experiment, setup, fabric, temperature)
         result = {**result, "shifts": {**result.get("shifts", {}), name: found}}
         if fabric.is_global_zero:
             run_folder.write_json(path / run_folder.RESULT, result)
@@ -56,7 +56,7 @@ def evaluate_shifts(experiment: Experiment, path: Path, result: dict[str, Any]) 
 
 
 def _evaluate(
-    name: str, experiment: Experiment, parts: Parts, fabric: Fabric, temperature: float | None
+    name: str, experiment: Experiment, setup: Setup, fabric: Fabric, temperature: float | None
 ) -> dict[str, Any]:
     """Metrics before and after the run's temperature, each the mean over the data set's conditions."""
     root = experiment.data.options.get("root")
@@ -65,9 +65,9 @@ def _evaluate(
     conditions = CONDITIONS.get(name, ({},))
     for options in conditions:
         splits = data.load(name, root=root, **options).to(fabric.device)
-        if splits.outputs != parts.data.outputs:
-            raise ValueError(f"{name} has {splits.outputs} classes, but the model {parts.data.outputs}")
-        logits = outputs(parts.model, splits.test, fabric, experiment.training)
+        if splits.outputs != setup.data.outputs:
+            raise ValueError(f"{name} has {splits.outputs} classes, but the model {setup.data.outputs}")
+        logits = outputs(setup.model, splits.test, fabric, experiment.training)
         targets = splits.test.targets.cpu()
         for stage, value in temperatures.items():
             stages[stage].append(summary(logits / value, targets, from_logits=True))

@@ -1,8 +1,8 @@
-"""One loop for every method, task and device, and checkpoints that lose nothing."""
+"""One training loop for every method, task and device, with checkpoints from which a run resumes exactly."""
 
 from tailormix.training.checkpoint import CheckpointError
-from tailormix.training.loop import NonFiniteLoss, Parts, fit, make_fabric, run
-from tailormix.training.optimisation import OPTIMISERS, SCHEDULES, build_optimiser, schedule
+from tailormix.training.loop import NonFiniteLoss, Setup, fit, make_fabric, run
+from tailormix.training.optimisation import OPTIMISERS, SCHEDULES, Schedule, build_optimiser
 from tailormix.training.run_folder import RunError
 from tailormix.training.seeding import Sampler
 from tailormix.training.settings import Choice, Settings
@@ -15,13 +15,13 @@ __all__ = [
     "Choice",
     "Interrupted",
     "NonFiniteLoss",
-    "Parts",
     "RunError",
     "Sampler",
+    "Schedule",
     "Settings",
+    "Setup",
     "build_optimiser",
     "fit",
     "make_fabric",
     "run",
-    "schedule",
 ]

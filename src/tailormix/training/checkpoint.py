@@ -1,7 +1,7 @@
-"""Checkpoints that lose nothing: modules and optimisers as tensors, written to files.
+"""Checkpoint files, and modules and optimisers as the tensors in them.
 
 ``last`` and ``previous`` hold a run's whole state, ``best-N`` the weights of the best epoch that one of them
-names. A checksum over all bytes tells a damaged file, and the one before it takes its place. No pickle.
+names. A checksum over all bytes detects a damaged file, and the one before it takes its place. No pickle.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from tailormix.atomic import write_atomically
 
@@ -24,60 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch import Tensor, nn, optim
-
-
-def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors under ``prefix.name``."""
-    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
-
-
-def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors that :func:`prefixed` put there, under their own names.
-
-    >>> sorted(under("a", {"a.x": torch.zeros(1), "b.x": torch.zeros(1)}))
-    ['x']
-    """
-    start = f"{prefix}."
-    return {name[len(start) :]: value for name, value in tensors.items() if name.startswith(start)}
-
-
-def module_tensors(module: object) -> dict[str, Tensor]:
-    """Weights and buffers of a module, each copied; nothing for a criterion that is a plain function."""
-    if not isinstance(module, torch.nn.Module):
-        return {}
-    return {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
-
-
-def load_module(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Copy tensors into a module: every one of its names, and no other."""
-    if tensors or module.state_dict():
-        module.load_state_dict(dict(tensors), strict=True)
-
-
-def optimiser_tensors(optimiser: optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """State of an optimiser: tensors by ``parameter.key``, and the rest for JSON."""
-    state = optimiser.state_dict()["state"]
-    tensors: dict[str, Tensor] = {}
-    rest: dict[str, Any] = {}
-    for parameter, values in state.items():
-        for key, value in values.items():
-            if isinstance(value, torch.Tensor):
-                # counts of steps may share their memory, which a checkpoint does not take
-                tensors[f"{parameter}.{key}"] = value.clone() if value.dim() == 0 else value
-            else:
-                rest[f"{parameter}.{key}"] = value
-    return tensors, rest
-
-
-def load_optimiser(
-    optimiser: optim.Optimizer, tensors: Mapping[str, Tensor], rest: Mapping[str, Any]
-) -> None:
-    """Put back what :func:`optimiser_tensors` took; learning rates and the like stay as configured."""
-    state: dict[int, dict[str, Any]] = {}
-    for name, value in {**tensors, **rest}.items():
-        parameter, _, key = name.partition(".")
-        state.setdefault(int(parameter), {})[key] = value
-    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
 
 
 LAST, PREVIOUS = "last.safetensors", "previous.safetensors"
@@ -90,7 +36,7 @@ class CheckpointError(RuntimeError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Tensors by name, and everything else as JSON."""
+    """Tensors by name, and everything else as a value for JSON."""
 
     tensors: Mapping[str, Tensor]
     facts: Mapping[str, Any]
@@ -107,22 +53,17 @@ def write(path: Path, checkpoint: Checkpoint) -> None:
 def read(path: Path) -> Checkpoint:
     """Read one file; raise :class:`CheckpointError` if any byte of it is not what was written."""
     try:
-        raw = path.read_bytes()
-        metadata, tensors = header(raw), safetensors.torch.load(raw)
-        facts = metadata["facts"]
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from error
     if metadata.get("format") != str(FORMAT):
         raise CheckpointError(f"{path} must have format {FORMAT}, got {metadata.get('format')}")
+    facts = metadata.get("facts", "")
     if metadata.get("checksum") != checksum(tensors, facts):
         raise CheckpointError(f"{path} is damaged: its checksum is not that of its content")
     return Checkpoint(tensors, json.loads(facts))
-
-
-def header(raw: bytes) -> dict[str, str]:
-    """The texts that a safetensors file carries: its first eight bytes say how long the header is."""
-    length = int.from_bytes(raw[:8], "little")
-    return dict(json.loads(raw[8 : 8 + length])["__metadata__"])
 
 
 def checksum(tensors: Mapping[str, Tensor], facts: str) -> str:
@@ -161,14 +102,14 @@ def write_or_explain(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def _unwritten(folder: Path, error: OSError) -> CheckpointError:
-    kept = next((folder / name for name in (LAST, PREVIOUS) if (folder / name).exists()), "none")
+    good = next((folder / name for name in (LAST, PREVIOUS) if (folder / name).exists()), "none")
     return CheckpointError(
-        f"cannot write a checkpoint into {folder} ({error.strerror}); last good checkpoint: {kept}"
+        f"cannot write a checkpoint into {folder} ({error.strerror}); last good checkpoint: {good}"
     )
 
 
 def latest(folder: Path) -> Checkpoint | None:
-    """The newest whole checkpoint, or None; damaged ones are passed over with a warning."""
+    """The newest whole checkpoint, or None; damaged ones are skipped with a warning."""
     for name in (LAST, PREVIOUS):
         if not (folder / name).exists():
             continue
@@ -183,12 +124,12 @@ def latest(folder: Path) -> Checkpoint | None:
 
 
 def best_file(folder: Path, epoch: int) -> Path:
-    """Where the weights of the best epoch lie."""
+    """The file with the weights of the best epoch."""
     return folder / f"best-{epoch}.safetensors"
 
 
 def drop_old_bests(folder: Path, keep: set[int]) -> None:
-    """Remove best weights that no checkpoint names any more."""
+    """Remove the best weights that no checkpoint refers to any more."""
     kept = {best_file(folder, epoch) for epoch in keep}
     for path in folder.glob("best-*.safetensors"):
         if path not in kept:
@@ -210,3 +151,56 @@ def _flush(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors under ``prefix.name``."""
+    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+
+
+def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of that prefix, without it.
+
+    >>> sorted(under("a", {"a.x": torch.zeros(1), "b.x": torch.zeros(1)}))
+    ['x']
+    """
+    start = f"{prefix}."
+    return {name[len(start) :]: value for name, value in tensors.items() if name.startswith(start)}
+
+
+def module_tensors(module: object) -> dict[str, Tensor]:
+    """Weights and buffers of a module, each copied; nothing for a criterion that is a plain function."""
+    if not isinstance(module, torch.nn.Module):
+        return {}
+    return {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+
+
+def load_module(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Copy tensors into a module; the names must be exactly those of its state."""
+    if tensors or module.state_dict():
+        module.load_state_dict(dict(tensors), strict=True)
+
+
+def optimiser_tensors(optimiser: optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """State of an optimiser: tensors by ``parameter.key``, and the rest for JSON."""
+    state = optimiser.state_dict()["state"]
+    tensors: dict[str, Tensor] = {}
+    rest: dict[str, Any] = {}
+    for parameter, values in state.items():
+        for key, value in values.items():
+            if isinstance(value, torch.Tensor):
+                tensors[f"{parameter}.{key}"] = value
+            else:
+                rest[f"{parameter}.{key}"] = value
+    return tensors, rest
+
+
+def load_optimiser(
+    optimiser: optim.Optimizer, tensors: Mapping[str, Tensor], rest: Mapping[str, Any]
+) -> None:
+    """Restore what :func:`optimiser_tensors` returned; learning rates and the like stay as configured."""
+    state: dict[int, dict[str, Any]] = {}
+    for name, value in {**tensors, **rest}.items():
+        parameter, _, key = name.partition(".")
+        state.setdefault(int(parameter), {})[key] = value
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})

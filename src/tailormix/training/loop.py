@@ -1,34 +1,23 @@
-"""The loop: its parts, epochs and validation, and a run from start to result."""
+"""The training loop: from a set-up to ``result.json``, for every method, task and device."""
 
 from __future__ import annotations
 
 import math
 import os
 import time
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
 
 import torch
 
+from tailormix.checks import readable
 from tailormix.method import Step
 from tailormix.training import checkpoint, evaluating, run_folder
-from tailormix.training.evaluating import judge, selecting_split
-from tailormix.training.optimisation import Position, build_optimiser, schedule
-from tailormix.training.seeding import Sampler, Stream, derive, reseed
-from tailormix.training.signals import Interrupted, polite_stop
-from tailormix.training.state import (
-    Run,
-    best_file_of,
-    checkpoint_size,
-    is_better,
-    mean_over_ranks,
-    resume,
-    save,
-)
+from tailormix.training.optimisation import Schedule, TrainingBatch, build_optimiser, train_epoch
+from tailormix.training.seeding import Sampler, Stream, derive
+from tailormix.training.signals import Interrupted, stop_on_signal
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
@@ -36,15 +25,21 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tailormix.components import Criterion
-    from tailormix.data.splits import DataSplits
+    from tailormix.data.splits import DataSplits, Task
     from tailormix.method import Method
     from tailormix.training.progress import Reporter
     from tailormix.training.settings import Settings
-    from tailormix.training.state import State
+
+
+SYNC_EVERY = 25  # steps between two looks at the loss, where a look makes a device wait; on CPUs every step
+
+
+class NonFiniteLoss(run_folder.RunError):
+    """The loss is NaN or infinite."""
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class Setup:
     """Data, model, method and criterion; None stands for cross-entropy or squared error."""
 
     data: DataSplits
@@ -55,181 +50,20 @@ class Parts:
 
 def make_fabric(settings: Settings) -> Fabric:
     """One device, or every process that ``torchrun`` started, under DDP (gloo on CPUs, nccl on GPUs)."""
-    alone = "TORCHELASTIC_RUN_ID" not in os.environ
     from lightning_fabric import Fabric
 
     machine: dict[str, Any] = {"accelerator": settings.accelerator, "precision": settings.precision}
-    if alone:
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
         return Fabric(devices=1, **machine)
-    here, everywhere = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
-    fabric = Fabric(devices=here, num_nodes=everywhere // here, strategy="ddp", **machine)
+    per_node, total = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+    fabric = Fabric(devices=per_node, num_nodes=total // per_node, strategy="ddp", **machine)
     fabric.launch()
     return fabric
 
 
-LOOK_EVERY = 25  # steps between looks at a device's numbers; on CPUs a look costs nothing
-
-
-class NonFiniteLoss(run_folder.RunError):
-    """The loss is NaN or infinite."""
-
-
-def fit(fabric: Fabric, parts: Parts, settings: Settings, path: Path, report: Reporter) -> State:
-    """Train to the end, going on from the newest checkpoint in ``path``; the state holds the best weights."""
-    run = set_up(fabric, parts, settings, path, report)
-    resume(run)
-    run_folder.need_room(path, checkpoint_size(run))
-    if fabric.is_global_zero:
-        run_folder.rewrite_metrics(path, run.state.history)
-    with polite_stop() as asked:
-        while run.state.epoch < settings.epochs:
-            train_epoch(run, asked)
-            finish_epoch(run)
-    save(run)
-    return run.state
-
-
-def set_up(fabric: Fabric, parts: Parts, settings: Settings, path: Path, report: Reporter) -> Run:
-    """Model, method and criterion as one wrapped step, with optimiser, sampler and schedule."""
-    model: Any = torch.compile(parts.model) if settings.compile else parts.model
-    if settings.channels_last:
-        # activations follow the weights
-        parts.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    parts.model.to(fabric.device)  # fused optimisers ask where the parameters lie
-    optimiser = build_optimiser(
-        settings.optimiser.name,
-        parts.model.parameters(),
-        settings.optimiser.options,
-        fused=settings.precision != "16-mixed",
-    )
-    for group in optimiser.param_groups:
-        group["base_lr"] = group["lr"]
-    step, optimiser = fabric.setup(Step(model, parts.method, parts.criterion), optimiser)
-    sampler = Sampler(
-        len(parts.data.train),
-        settings.batch,
-        settings.seed,
-        settings.drop_last,
-        fabric.global_rank,
-        fabric.world_size,
-    )
-    factor = schedule(settings.schedule.name, settings.schedule.options)
-    return Run(fabric, parts, settings, path, report, step, optimiser, sampler, factor)
-
-
-def train_epoch(run: Run, asked: threading.Event) -> None:
-    """The rest of the epoch under way."""
-    state, device = run.state, run.fabric.device
-    on_cpu = device.type == "cpu"
-    precise = torch.float32 if device.type == "mps" else torch.float64
-    total: Any = state.loss if on_cpu else torch.tensor(state.loss, dtype=precise, device=device)
-    look_every = 1 if on_cpu else LOOK_EVERY
-    started = time.monotonic() - state.seconds
-    run.step.train()
-    for loss in losses(run):
-        total = total + train_step(run, loss)
-        state.step += 1
-        if state.step % look_every == 0 or state.step == run.sampler.steps:
-            state.loss, state.seconds = float(total), time.monotonic() - started
-            look(run, asked)
-
-
-def losses(run: Run) -> Iterator[Callable[[], Tensor]]:
-    """For each step to come of the epoch under way a function that finds the loss of its batch."""
-    state, step, device = run.state, run.step, run.fabric.device
-    plan = run.sampler.plan(state.epoch, state.step)
-    batches = run.parts.data.train.batches(plan, run.settings.workers)
-    for (x, y), (rows, _) in zip(batches, plan, strict=True):
-        yield partial(step, x, y, ids=rows.to(device, non_blocking=True), group=run.group)
-
-
-def train_step(run: Run, find: Callable[[], Tensor]) -> Tensor | float:
-    """One step of the optimiser on the loss that ``find`` finds; the loss, as a number where that is free."""
-    state, device = run.state, run.fabric.device
-    set_rates(run, state.step)
-    reseed(derive(run.settings.seed, Stream.STEP, state.epoch, state.step, run.fabric.global_rank), device)
-    loss = find()
-    found = loss.item() if device.type == "cpu" else loss.detach()
-    if isinstance(found, float) and not math.isfinite(found):
-        raise non_finite(run, state.step)  # before the step, so that the weights stay good
-    share = run.sampler.weight(state.step)
-    run.fabric.backward(loss if share == 1 else loss * share)
-    if run.settings.clip:
-        run.fabric.clip_gradients(run.step, run.optimiser, max_norm=run.settings.clip)
-    run.optimiser.step()
-    run.optimiser.zero_grad()
-    return found if share == 1 else found * share
-
-
-def set_rates(run: Run, step: int) -> float:
-    """Give every group of parameters its learning rate at a step of this epoch; that of the first group."""
-    factor = run.factor(Position(run.state.epoch, step, run.settings.epochs, run.sampler.steps))
-    for group in run.optimiser.param_groups:
-        group["lr"] = group["base_lr"] * factor
-    return float(run.optimiser.param_groups[0]["lr"])
-
-
-def look(run: Run, asked: threading.Event) -> None:
-    """Between steps: is the loss a number, was a stop asked for, is a checkpoint due? All ranks agree."""
-    state = run.state
-    due = time.monotonic() - run.saved_at >= run.settings.checkpoint_every
-    stop, due, bad = agreed(run, asked.is_set(), due, state.loss - state.loss != 0)
-    if bad:
-        raise non_finite(run, state.step - 1)
-    if stop or due:
-        save(run)
-    if stop:
-        raise Interrupted(
-            f"stopped in epoch {state.epoch + 1} after step {state.step} of {run.sampler.steps}; "
-            "the same command goes on from there"
-        )
-
-
-def agreed(run: Run, *answers: bool) -> tuple[bool, ...]:
-    """For each question whether any rank says yes."""
-    if run.fabric.world_size == 1:
-        return answers
-    votes = torch.tensor(answers, dtype=torch.float32, device=run.fabric.device)
-    torch.distributed.all_reduce(votes)
-    return tuple(bool(vote) for vote in votes.tolist())
-
-
-def finish_epoch(run: Run) -> None:
-    """Validate, keep the best weights, write the epoch's row and begin the next."""
-    state, parts = run.state, run.parts
-    getattr(parts.criterion, "end_epoch", lambda: None)()
-    started = time.monotonic()
-    metrics, score = evaluating.validate(parts, run.fabric, run.settings)
-    row: dict[str, Any] = {
-        "epoch": state.epoch + 1,
-        "lr": set_rates(run, run.sampler.steps - 1),  # not as found: after a kill right here it is not set
-        "loss": mean_over_ranks(run, state.loss) / run.sampler.steps,
-        evaluating.selecting_split(run.settings): metrics,
-        "seconds": state.seconds + time.monotonic() - started,
-    }
-    if is_better(score, state.best_score, parts.data.task):
-        state.best_epoch, state.best_score = row["epoch"], score
-        state.best_weights = checkpoint.module_tensors(parts.model)
-    state.history.append(row)
-    state.epoch, state.step, state.loss, state.seconds = row["epoch"], 0, 0.0, 0.0
-    if run.fabric.is_global_zero:
-        run_folder.append_metrics(run.path, row)
-        run.report(row, run.settings.epochs)
-
-
-def non_finite(run: Run, step: int) -> NonFiniteLoss:
-    """The error of a loss that is no number."""
-    rows = run.sampler.plan(run.state.epoch, step)[0][0].tolist()
-    kept = run.checkpoints / checkpoint.LAST
-    return NonFiniteLoss(
-        f"the loss is not finite in epoch {run.state.epoch + 1}, step {step + 1} of {run.sampler.steps}; "
-        f"training rows of the batch: {rows}; last good checkpoint: {kept if kept.exists() else 'none'}"
-    )
-
-
 def run(
     fabric: Fabric,
-    make: Callable[[], Parts],
+    make: Callable[[], Setup],
     settings: Settings,
     path: Path,
     *,
@@ -238,7 +72,7 @@ def run(
 ) -> dict[str, Any]:
     """Train what ``make`` builds and write ``result.json``; a folder that has one is not trained again.
 
-    ``make`` is called with torch's generator at the seed of the weights; its state is put back at the end.
+    ``make`` is called with torch's generator at the seed of the weights; its state is restored at the end.
     ``facts`` go into the result as they are.
     """
     if done := run_folder.read_json(path / run_folder.RESULT):
@@ -246,29 +80,282 @@ def run(
     devices = [fabric.device] if fabric.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.default_generator.manual_seed(derive(settings.seed, Stream.WEIGHTS))
-        parts = make()
-        state = fit(fabric, parts, settings, path, report)
-        checkpoint.load_module(parts.model, state.best_weights)
-        measured = judge(parts, fabric, settings, path)
-    result = {**facts, **summarised(state, parts, settings), **measured}
-    result["best weights"] = best_file_of(path, state.best_epoch).relative_to(path).as_posix()
+        setup = make()
+        state = fit(fabric, setup, settings, path, report)
+        checkpoint.load_module(setup.model, state.best_weights)
+        metrics = evaluating.evaluate(setup, fabric, settings, path)
+    best = checkpoint.best_file(path / run_folder.CHECKPOINTS, state.best_epoch)
+    result = {
+        **facts,
+        **summarise(state, setup, settings),
+        **metrics,
+        "best weights": best.relative_to(path).as_posix(),
+    }
     if fabric.is_global_zero:
         run_folder.write_json(path / run_folder.RESULT, result)
     fabric.barrier()
     return result
 
 
-def summarised(state: State, parts: Parts, settings: Settings) -> dict[str, Any]:
-    """Which epoch was kept and why, and how long everything took."""
-    source = selecting_split(settings)
-    chosen = len(getattr(parts.data, source)) > 0
+def fit(fabric: Fabric, setup: Setup, settings: Settings, path: Path, report: Reporter) -> State:
+    """Train to the end, from the newest checkpoint in ``path`` if there is one; return the final state."""
+    trainer = Trainer(fabric, setup, settings, path, report)
+    trainer.resume()
+    state_size = sum(tensor.nbytes for tensor in setup.model.state_dict().values())
+    run_folder.need_room(path, 3 * state_size)  # weights, and as much again twice for the optimiser
+    if fabric.is_global_zero:
+        run_folder.rewrite_metrics(path, trainer.state.history)
+    with stop_on_signal() as stop:
+        while trainer.state.epoch < settings.epochs:
+            for _ in trainer.steps():
+                trainer.save_if_due(stop=stop.is_set())
+            trainer.finish_epoch()
+    trainer.save()
+    return trainer.state
+
+
+@dataclass
+class State:
+    """Where a run is and what it has seen.
+
+    Attributes:
+        epoch: epochs finished.
+        step: steps finished in the current epoch.
+        loss: sum over those steps of the mean loss.
+        seconds: time spent in those steps.
+        history: one row for each finished epoch.
+        best_epoch: the epoch (from 1) with the best weights so far; 0 before the first.
+        best_score: its score on the validation split, larger is better.
+        best_weights: those weights.
+
+    """
+
+    epoch: int = 0
+    step: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+    history: list[dict[str, Any]] = field(default_factory=list)
+    best_epoch: int = 0
+    best_score: float | None = None
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """All but the weights, for JSON."""
+        return {key: value for key, value in vars(self).items() if key != "best_weights"}
+
+
+@final
+class Trainer:
+    """Model, method and criterion as one step, with its optimiser, schedule, sampler and state."""
+
+    def __init__(
+        self, fabric: Fabric, setup: Setup, settings: Settings, path: Path, report: Reporter
+    ) -> None:
+        self.fabric = fabric
+        self.setup = setup
+        self.settings = settings
+        self.path = path
+        self.report = report
+        self.sampler = Sampler(
+            len(setup.data.train),
+            settings.batch,
+            settings.seed,
+            settings.drop_last,
+            fabric.global_rank,
+            fabric.world_size,
+        )
+        model: Any = torch.compile(setup.model) if settings.compile else setup.model
+        if settings.channels_last:  # activations follow the weights
+            setup.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        setup.model.to(fabric.device)  # fused optimisers need to know where the parameters are
+        optimiser = build_optimiser(
+            settings.optimiser.name,
+            setup.model.parameters(),
+            settings.optimiser.options,
+            fused=settings.precision != "16-mixed",
+        )
+        self.step, self.optimiser = fabric.setup(Step(model, setup.method, setup.criterion), optimiser)
+        self.schedule = Schedule(
+            optimiser,
+            settings.schedule.name,
+            settings.schedule.options,
+            epochs=settings.epochs,
+            steps=self.sampler.steps,
+        )
+        self.group = torch.distributed.group.WORLD if fabric.world_size > 1 else None
+        self.checkpoints = path / run_folder.CHECKPOINTS
+        self.state = State()
+        self.saved_bests: list[int] = []
+        self.saved_at = time.monotonic()
+
+    def steps(self) -> Iterator[None]:
+        """Take the remaining steps of the current epoch; yields when the state is up to date."""
+        state, device = self.state, self.fabric.device
+        started = time.monotonic() - state.seconds
+        kind = torch.float32 if device.type == "mps" else torch.float64
+        total = torch.tensor(state.loss, dtype=kind, device=device)
+        for loss in train_epoch(self.step, self.optimiser, self.schedule, self.batches(), self.backward):
+            total += loss
+            state.step += 1
+            if readable(total) or state.step % SYNC_EVERY == 0 or state.step == self.sampler.steps:
+                state.loss, state.seconds = float(total), time.monotonic() - started
+                yield
+
+    def batches(self) -> Iterator[TrainingBatch]:
+        """The remaining batches of the current epoch, as far as this rank has a share in them."""
+        epoch, first = self.state.epoch, self.state.step
+        plan = self.sampler.plan(epoch, first)
+        loaded = self.setup.data.train.batches(plan, self.settings.workers)
+        for step, ((x, y), (rows, _)) in enumerate(zip(loaded, plan, strict=True), start=first):
+            yield TrainingBatch(
+                x,
+                y,
+                seed=derive(self.settings.seed, Stream.STEP, epoch, step, self.fabric.global_rank),
+                options={"ids": rows.to(x.device, non_blocking=True), "group": self.group},
+                weight=self.sampler.weight(step),
+            )
+
+    def backward(self, loss: Tensor) -> None:
+        """Compute the gradients, clipped where the settings say so."""
+        if readable(loss) and not loss.isfinite():
+            raise self.non_finite(self.state.step)  # before the step, so that the weights stay good
+        self.fabric.backward(loss)
+        if self.settings.clip:
+            self.fabric.clip_gradients(self.step, self.optimiser, max_norm=self.settings.clip)
+
+    def save_if_due(self, *, stop: bool) -> None:
+        """Save a checkpoint if it is time, or to stop: then raise :class:`Interrupted`. All ranks agree."""
+        due = time.monotonic() - self.saved_at >= self.settings.checkpoint_every
+        stop, due, bad = self.any_rank(stop, due, not math.isfinite(self.state.loss))
+        if bad:
+            raise self.non_finite(self.state.step - 1)
+        if stop or due:
+            self.save()
+        if stop:
+            raise Interrupted(
+                f"stopped in epoch {self.state.epoch + 1} after step {self.state.step} of "
+                f"{self.sampler.steps}; the same command resumes it"
+            )
+
+    def finish_epoch(self) -> None:
+        """Validate, keep the best weights, and write the epoch's row."""
+        state, setup = self.state, self.setup
+        getattr(setup.criterion, "end_epoch", lambda: None)()
+        started = time.monotonic()
+        metrics, score = evaluating.validate(setup, self.fabric, self.settings)
+        row: dict[str, Any] = {
+            "epoch": state.epoch + 1,
+            "lr": self.optimiser.param_groups[0]["lr"],
+            "loss": self.mean_over_ranks(state.loss) / self.sampler.steps,
+            evaluating.selecting_split(self.settings): metrics,
+            "seconds": state.seconds + time.monotonic() - started,
+        }
+        if is_better(score, state.best_score, setup.data.task):
+            state.best_epoch, state.best_score = row["epoch"], score
+            state.best_weights = checkpoint.module_tensors(setup.model)
+        state.history.append(row)
+        state.epoch, state.step, state.loss, state.seconds = row["epoch"], 0, 0.0, 0.0
+        if self.fabric.is_global_zero:
+            run_folder.append_metrics(self.path, row)
+            self.report(row, self.settings.epochs)
+
+    def save(self) -> None:
+        """Write a checkpoint, and the best weights if they are new.
+
+        It is all that a run needs to resume as if it had never stopped: learning rates and random numbers
+        follow from the position.
+        """
+        state, loss = self.state, self.mean_over_ranks(self.state.loss)
+        if self.fabric.is_global_zero:
+            if state.best_epoch and state.best_epoch not in self.saved_bests:
+                best = checkpoint.Checkpoint(state.best_weights, {"epoch": state.best_epoch})
+                checkpoint.write_or_explain(checkpoint.best_file(self.checkpoints, state.best_epoch), best)
+            optimiser, rest = checkpoint.optimiser_tensors(self.optimiser)
+            tensors = checkpoint.prefixed("model", checkpoint.module_tensors(self.setup.model))
+            tensors |= checkpoint.prefixed("criterion", checkpoint.module_tensors(self.setup.criterion))
+            tensors |= checkpoint.prefixed("optimiser", optimiser)
+            facts = {**state.facts(), "loss": loss, "optimiser": rest}
+            checkpoint.save(self.checkpoints, checkpoint.Checkpoint(tensors, facts))
+            self.saved_bests.append(state.best_epoch)
+            if len(self.saved_bests) > 2:  # before that, an older checkpoint may name a best unknown here
+                checkpoint.drop_old_bests(self.checkpoints, set(self.saved_bests[-2:]))
+        self.saved_at = time.monotonic()
+
+    def resume(self) -> None:
+        """Return to the newest intact checkpoint, if there is one."""
+        found = checkpoint.latest(self.checkpoints)
+        if found is None:
+            return
+        facts, tensors = dict(found.facts), found.tensors
+        optimiser = checkpoint.under("optimiser", tensors)
+        checkpoint.load_optimiser(self.optimiser, optimiser, facts.pop("optimiser"))
+        checkpoint.load_module(self.setup.model, checkpoint.under("model", tensors))
+        if isinstance(self.setup.criterion, torch.nn.Module):
+            checkpoint.load_module(self.setup.criterion, checkpoint.under("criterion", tensors))
+        self.state = State(**facts)
+        for _ in range(self.state.epoch * self.sampler.steps + self.state.step):
+            self.schedule.advance()
+        if epoch := self.state.best_epoch:
+            best = checkpoint.read(checkpoint.best_file(self.checkpoints, epoch))
+            self.state.best_weights = dict(best.tensors)
+            self.saved_bests.append(epoch)
+
+    def any_rank(self, *answers: bool) -> list[bool]:
+        """For each question whether any rank says yes."""
+        votes = torch.tensor(answers, dtype=torch.float32, device=self.fabric.device)
+        return [bool(vote) for vote in self.reduced(votes, "sum").tolist()]
+
+    def mean_over_ranks(self, value: float) -> float:
+        """The mean of the ranks' values, the same on all."""
+        kind = torch.float32 if self.fabric.device.type == "mps" else torch.float64
+        return float(self.reduced(torch.tensor(value, dtype=kind, device=self.fabric.device), "mean"))
+
+    def reduced(self, values: Tensor, how: str) -> Tensor:
+        """The sum or mean of the ranks' tensors."""
+        found: Tensor = self.fabric.all_reduce(values, reduce_op=how)  # type: ignore[assignment]
+        return found
+
+    def non_finite(self, step: int) -> NonFiniteLoss:
+        """The error for a loss that is not finite at a step of the current epoch."""
+        rows = self.sampler.plan(self.state.epoch, step)[0][0].tolist()
+        last = self.checkpoints / checkpoint.LAST
+        return NonFiniteLoss(
+            f"the loss is not finite in epoch {self.state.epoch + 1}, step {step + 1} of "
+            f"{self.sampler.steps}; training rows of the batch: {rows}; "
+            f"last good checkpoint: {last if last.exists() else 'none'}"
+        )
+
+
+def is_better(score: float | None, best: float | None, task: Task) -> bool:
+    """Whether an epoch replaces the best one so far.
+
+    Without a validation split (``score`` None) the latest epoch is kept. Equal scores keep the earlier epoch
+    for classes, where accuracy has many ties, and the later one for regression, as the released code does.
+
+    >>> is_better(0.5, 0.5, "classification"), is_better(-0.5, -0.5, "regression")
+    (False, True)
+    """
+    if score is None or best is None:
+        return True
+    return score >= best if task == "regression" else score > best
+
+
+def summarise(state: State, setup: Setup, settings: Settings) -> dict[str, Any]:
+    """Which epoch was selected and why, and how long everything took."""
+    source = evaluating.selecting_split(settings)
+    selected = len(getattr(setup.data, source)) > 0
+    rule = (
+        "highest accuracy, the earlier of equals"
+        if setup.data.task == "classification"
+        else "lowest squared error of the deterministic pass, the later of equals"
+    )
     imitation = {"imitates": settings.imitate} if settings.imitate else {}
     seconds = [row["seconds"] for row in state.history]
     return imitation | {
-        "data": {"name": parts.data.name, "task": parts.data.task, "fingerprints": parts.data.fingerprints},
+        "data": {"name": setup.data.name, "task": setup.data.task, "fingerprints": setup.data.fingerprints},
         "selection": {
-            "split": source if chosen else None,
-            "rule": _rule(parts) if chosen else "last epoch (no validation split)",
+            "split": source if selected else None,
+            "rule": rule if selected else "last epoch (no validation split)",
             "score": state.best_score,
         },
         "best_epoch": state.best_epoch,
@@ -277,9 +364,3 @@ def summarised(state: State, parts: Parts, settings: Settings) -> dict[str, Any]
         "seconds_to_best_epoch": sum(seconds[: state.best_epoch]),
         "seconds_total": sum(seconds),
     }
-
-
-def _rule(parts: Parts) -> str:
-    if parts.data.task == "classification":
-        return "highest accuracy, the earlier of equals"
-    return "lowest squared error of the deterministic pass, the later of equals"

@@ -1,46 +1,81 @@
-"""Optimisers and learning-rate schedules by name.
-
-Each schedule is a factor on the optimiser's ``lr``.
-"""
+"""Optimisers and learning-rate schedules by name, and the steps that use them."""
 
 from __future__ import annotations
 
-import bisect
-import importlib
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
+
+import torch
+from torch import Tensor, nn, optim
+from torch.optim import lr_scheduler
 
 from tailormix import checks
+from tailormix.training.seeding import reseed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from torch import nn, optim
+
+@dataclass(frozen=True, eq=False)
+class TrainingBatch:
+    """What one step learns from: inputs, targets, the seed of its draws, and further arguments of the step.
+
+    ``weight`` multiplies the loss.
+    """
+
+    x: Tensor
+    y: Tensor
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    weight: float = 1.0
+
+
+def train_epoch(
+    step: nn.Module,
+    optimiser: optim.Optimizer,
+    schedule: Schedule,
+    batches: Iterable[TrainingBatch],
+    backward: Callable[[Tensor], None] = Tensor.backward,
+) -> Iterator[Tensor]:
+    """Take one optimiser step for each batch, and yield its loss, detached, when the step is done.
+
+    ``step`` maps (x, y) to the loss, as :class:`tailormix.Step` does. ``backward`` computes the gradients of
+    a loss; what it raises comes before the weights change.
+    """
+    step.train()
+    for batch in batches:
+        schedule.advance()
+        reseed(batch.seed, batch.x.device)
+        loss = step(batch.x, batch.y, **batch.options) * batch.weight
+        backward(loss)
+        optimiser.step()
+        optimiser.zero_grad()
+        yield loss.detach()
 
 
 @dataclass(frozen=True)
 class OptimiserRecord:
-    """Class of ``torch.optim`` behind a name, and the options that may be set."""
+    """An optimiser of torch, and the options that may be set."""
 
-    attribute: str
+    make: Callable[..., optim.Optimizer]
     summary: str
     defaults: Mapping[str, Any]
 
 
 OPTIMISERS: dict[str, OptimiserRecord] = {
     "sgd": OptimiserRecord(
-        "SGD",
+        optim.SGD,
         "stochastic gradient descent with momentum",
         {"lr": 0.1, "momentum": 0.9, "nesterov": False, "weight_decay": 0.0},
     ),
     "adam": OptimiserRecord(
-        "Adam",
+        optim.Adam,
         "Adam; weight decay is added to the gradient",
         {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0},
     ),
     "adamw": OptimiserRecord(
-        "AdamW",
+        optim.AdamW,
         "Adam with decoupled weight decay",
         {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 1e-2},
     ),
@@ -52,121 +87,133 @@ def build_optimiser(
 ) -> optim.Optimizer:
     """The optimiser of that name over ``parameters``, as one fused kernel where torch has it.
 
-    Fused optimisers undo the loss scaling of float16 by themselves, which leaves no moment to clip gradients.
+    Fused optimisers undo the loss scaling of float16 by themselves, which leaves no moment to clip gradients:
+    ``fused=False`` is for that.
 
-    >>> import torch
-    >>> build_optimiser("sgd", [torch.nn.Parameter(torch.zeros(1))], {"lr": 0.5}).param_groups[0]["momentum"]
+    >>> build_optimiser("sgd", [nn.Parameter(torch.zeros(1))], {"lr": 0.5}).param_groups[0]["momentum"]
     0.9
     """
     record = OPTIMISERS[checks.known("optimiser", name, OPTIMISERS)]
-    for key in options:
-        checks.known(f"option of optimiser {name}", key, record.defaults)
-    arguments = {**record.defaults, **options}
+    arguments = _arguments(f"optimiser {name}", record.defaults, options)
     checks.positive("lr", arguments["lr"])
     checks.non_negative("weight_decay", arguments["weight_decay"])
     parameters = list(parameters)
-    make: Any = getattr(importlib.import_module("torch.optim"), record.attribute)
-    return cast("optim.Optimizer", make(parameters, fused=fused and _fusible(parameters), **arguments))
-
-
-def _fusible(parameters: Iterable[nn.Parameter]) -> bool:
-    """One kernel for all parameters instead of a Python loop, where torch has it."""
-    return all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters)
-
-
-@dataclass(frozen=True)
-class Position:
-    """Where a run is: ``step`` of ``steps`` in ``epoch`` of ``epochs``, all counted from 0."""
-
-    epoch: int
-    step: int
-    epochs: int
-    steps: int
-
-    @property
-    def progress(self) -> float:
-        """Epochs behind it, with fractions."""
-        return self.epoch + self.step / self.steps
+    fusible = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters)
+    return record.make(parameters, fused=fused and fusible, **arguments)
 
 
 @dataclass(frozen=True)
 class ScheduleRecord:
-    """The factor at a position, and the options that may be set."""
+    """A scheduler of torch, and the options that may be set.
 
-    factor: Callable[..., float]
+    ``make(optimiser, length, **options)`` builds it for an optimiser of learning rate 1. The length is
+    counted in steps (``every_step``) or in epochs: so often the learning rate changes.
+    """
+
+    make: Callable[..., lr_scheduler.LRScheduler]
     summary: str
     defaults: Mapping[str, Any]
+    every_step: bool = False
 
 
-def constant(at: Position) -> float:
-    """1."""
-    del at
-    return 1.0
+def _constant(optimiser: optim.Optimizer, _length: int) -> lr_scheduler.LRScheduler:
+    return lr_scheduler.LambdaLR(optimiser, lambda _: 1.0)
 
 
-def steps(at: Position, milestones: Sequence[int], factor: float) -> float:
-    """factor^(number of milestones passed), the milestones in epochs.
-
-    >>> [steps(Position(epoch, 0, 4, 1), (1, 3), 0.5) for epoch in range(4)]
-    [1.0, 0.5, 0.5, 0.25]
-    """
-    return float(factor ** bisect.bisect_right(sorted(milestones), at.epoch))
+def _steps(
+    optimiser: optim.Optimizer, _length: int, milestones: Sequence[int], factor: float
+) -> lr_scheduler.LRScheduler:
+    epochs = [checks.integer("milestones", epoch, at_least=0) for epoch in milestones]
+    return lr_scheduler.MultiStepLR(optimiser, epochs, factor)
 
 
-def cosine(at: Position, minimum: float) -> float:
-    """M + (1 - m) (1 + cos(π epoch / epochs)) / 2, one value an epoch.
-
-    >>> [round(cosine(Position(epoch, 0, 2, 1), 0.0), 3) for epoch in range(2)]
-    [1.0, 0.5]
-    """
-    return minimum + (1 - minimum) * (1 + math.cos(math.pi * at.epoch / at.epochs)) / 2
+def _cosine(optimiser: optim.Optimizer, length: int, minimum: float) -> lr_scheduler.LRScheduler:
+    return lr_scheduler.CosineAnnealingLR(optimiser, length, minimum)
 
 
-def one_cycle(at: Position, rise: float, start: float, end: float) -> float:
-    """Cosine from 1 / start up to 1 over a share ``rise`` of all steps, then down to 1 / (start · end).
-
-    >>> round(one_cycle(Position(0, 3, 1, 11), 0.3, 25.0, 1e4), 3)
-    0.98
-    """
-    done, total = at.epoch * at.steps + at.step, at.epochs * at.steps
-    peak = rise * total - 1
-    if done <= peak:
-        return _between(1 / start, 1.0, done / peak if peak else 1.0)
-    return _between(1.0, 1 / (start * end), (done - peak) / max(total - 1 - peak, 1))
-
-
-def _between(first: float, last: float, share: float) -> float:
-    return last + (first - last) * (1 + math.cos(math.pi * share)) / 2
+def _one_cycle(
+    optimiser: optim.Optimizer, length: int, rise: float, start: float, end: float
+) -> lr_scheduler.LRScheduler:
+    length = max(length, 2)  # a single step would be the end of the cycle
+    if rise * length == 1:
+        rise = math.nextafter(rise, 0)  # torch divides by 0 where the peak is the very first step
+    return lr_scheduler.OneCycleLR(
+        optimiser,
+        max_lr=1.0,
+        total_steps=length,
+        pct_start=rise,
+        div_factor=start,
+        final_div_factor=end,
+        cycle_momentum=False,
+    )
 
 
 _WARMUP = {"warmup": 0.0}
 SCHEDULES: dict[str, ScheduleRecord] = {
-    "constant": ScheduleRecord(constant, "one learning rate throughout", _WARMUP),
+    "constant": ScheduleRecord(_constant, "one learning rate throughout", _WARMUP),
     "steps": ScheduleRecord(
-        steps, "times a factor after each milestone", {"milestones": (80, 120), "factor": 0.1, **_WARMUP}
+        _steps, "times a factor after each milestone", {"milestones": (80, 120), "factor": 0.1, **_WARMUP}
     ),
-    "cosine": ScheduleRecord(cosine, "half a cosine wave, down to a minimum", {"minimum": 0.0, **_WARMUP}),
+    "cosine": ScheduleRecord(_cosine, "half a cosine wave, down to a minimum", {"minimum": 0.0, **_WARMUP}),
     "one-cycle": ScheduleRecord(
-        one_cycle, "up and down again, step by step", {"rise": 0.3, "start": 25.0, "end": 1e4, **_WARMUP}
+        _one_cycle,
+        "up and down again, step by step",
+        {"rise": 0.3, "start": 25.0, "end": 1e4, **_WARMUP},
+        every_step=True,
     ),
 }
 
 
-def schedule(name: str, options: Mapping[str, Any]) -> Callable[[Position], float]:
-    """The factor as a function of the position; ``warmup`` epochs of linear rise come on top of any schedule.
+@final
+class Schedule:
+    """Learning rates of an optimiser: a scheduler of torch, times ``warmup`` epochs of linear rise.
 
-    >>> warm = schedule("constant", {"warmup": 1})
-    >>> [warm(Position(epoch, step, 2, 2)) for epoch in range(2) for step in range(2)]
-    [0.5, 1.0, 1.0, 1.0]
+    The scheduler runs on a stand-in with learning rate 1, so that the warm-up can multiply any of them.
+
+    >>> optimiser = build_optimiser("sgd", [nn.Parameter(torch.zeros(1))], {"lr": 0.5})
+    >>> schedule, rates = Schedule(optimiser, "constant", {"warmup": 1}, epochs=2, steps=2), []
+    >>> for _ in range(4):
+    ...     schedule.advance()
+    ...     rates.append(optimiser.param_groups[0]["lr"])
+    >>> rates
+    [0.25, 0.5, 0.5, 0.5]
     """
-    record = SCHEDULES[checks.known("schedule", name, SCHEDULES)]
+
+    def __init__(
+        self,
+        optimiser: optim.Optimizer,
+        name: str,
+        options: Mapping[str, Any],
+        *,
+        epochs: int,
+        steps: int,
+    ) -> None:
+        record = SCHEDULES[checks.known("schedule", name, SCHEDULES)]
+        arguments = _arguments(f"schedule {name}", record.defaults, options)
+        self.warmup_steps = checks.non_negative("warmup", arguments.pop("warmup")) * steps
+        self.optimiser = optimiser
+        self.full_rates = [group["lr"] for group in optimiser.param_groups]
+        self.stand_in = optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+        length = epochs * steps if record.every_step else epochs
+        self.scheduler = record.make(self.stand_in, length, **arguments)
+        self.steps_per_change = 1 if record.every_step else steps
+        self.done = 0
+
+    def advance(self) -> None:
+        """Set the learning rates of the next step."""
+        if self.done and self.done % self.steps_per_change == 0:
+            self.stand_in.step()
+            self.scheduler.step()
+        self.done += 1
+        factor = self.stand_in.param_groups[0]["lr"]
+        if self.done < self.warmup_steps:
+            factor *= self.done / self.warmup_steps
+        for group, rate in zip(self.optimiser.param_groups, self.full_rates, strict=True):
+            group["lr"] = rate * factor
+
+
+def _arguments(thing: str, defaults: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Defaults with the options over them; unknown options raise."""
     for key in options:
-        checks.known(f"option of schedule {name}", key, record.defaults)
-    arguments = {**record.defaults, **options}
-    warmup = checks.non_negative("warmup", arguments.pop("warmup"))
-
-    def factor(at: Position) -> float:
-        risen = min(1.0, (at.progress + 1 / at.steps) / warmup) if warmup else 1.0
-        return risen * record.factor(at, **arguments)
-
-    return factor
+        checks.known(f"option of {thing}", key, defaults)
+    return {**defaults, **options}

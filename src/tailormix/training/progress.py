@@ -1,8 +1,9 @@
-"""Who hears of a finished epoch: a bar on terminals, plain lines elsewhere, TensorBoard if asked."""
+"""Progress of a run: a bar on terminals, plain lines elsewhere, TensorBoard on request."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import time
@@ -13,24 +14,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-DUMB = ("dumb", "unknown")  # terminals that cannot draw over a line: a bar would show up when all is over
+DUMB = ("dumb", "unknown")  # terminals that cannot redraw a line: a bar would appear only at the end
 
 
 class Reporter(Protocol):
-    """Told of every finished epoch, with the row that goes into ``metrics.jsonl``."""
+    """Called after every epoch, with the row that goes into ``metrics.jsonl``."""
 
     def __call__(self, row: Mapping[str, Any], epochs: int) -> None:
         """Epoch ``row["epoch"]`` of ``epochs`` is done."""
 
 
 def silent(row: Mapping[str, Any], epochs: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
-def sentence(row: Mapping[str, Any]) -> str:
-    """Loss and metrics of the split that selects in a few words.
+def row_text(row: Mapping[str, Any]) -> str:
+    """The loss, and the metrics of the split that selects, in one line.
 
-    >>> sentence({"loss": 0.5, "validation": {"accuracy": 0.75, "ece": 0.1}})
+    >>> row_text({"loss": 0.5, "validation": {"accuracy": 0.75, "ece": 0.1}})
     'loss 0.5 · accuracy 0.75 · ece 0.1'
     """
     shown = {"loss": row["loss"], **selected_by(row)}
@@ -38,24 +39,24 @@ def sentence(row: Mapping[str, Any]) -> str:
 
 
 def selected_by(row: Mapping[str, Any]) -> Mapping[str, float]:
-    """Metrics of the split that selects; only the imitated released protocol has one but validation."""
+    """Metrics of the split that selects: validation, or test where the released protocol is imitated."""
     found: Mapping[str, float] = row.get("validation", row.get("test", {}))
     return found
 
 
 class Lines:
-    """Plain lines, at most one a second apart from the first and the last epoch."""
+    """Plain lines: those of the first and the last epoch, and at most one per second between."""
 
     def __init__(self, pause: float = 1.0) -> None:
         self.pause = pause
-        self.said = -pause
+        self.printed_at = -math.inf
 
     def __call__(self, row: Mapping[str, Any], epochs: int) -> None:
-        """Print the epoch, unless the last line is too young."""
+        """Print the epoch, unless the last line is too recent."""
         now = time.monotonic()
-        if now - self.said >= self.pause or row["epoch"] == epochs:
-            self.said = now
-            sys.stderr.write(f"epoch {row['epoch']}/{epochs} · {sentence(row)} · {row['seconds']:.2f} s\n")
+        if now - self.printed_at >= self.pause or row["epoch"] == epochs:
+            self.printed_at = now
+            sys.stderr.write(f"epoch {row['epoch']}/{epochs} · {row_text(row)} · {row['seconds']:.2f} s\n")
             sys.stderr.flush()
 
 
@@ -63,7 +64,7 @@ class Lines:
 def console(name: str, epochs: int | None = None) -> Iterator[Reporter]:
     """A bar with loss, validation metrics and time left on a terminal; plain lines elsewhere.
 
-    Until the first epoch is done the bar does not know of how many, unless ``epochs`` tells it.
+    Without ``epochs`` the bar does not know how many there are until the first is done.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") in DUMB:
         yield Lines()
@@ -76,20 +77,20 @@ def console(name: str, epochs: int | None = None) -> Iterator[Reporter]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[said]}"),
+        TextColumn("{task.fields[text]}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        task = bars.add_task(name, total=epochs, said="")
+        task = bars.add_task(name, total=epochs, text="")
 
         def show(row: Mapping[str, Any], epochs: int) -> None:
-            bars.update(task, completed=row["epoch"], total=epochs, said=sentence(row))
+            bars.update(task, completed=row["epoch"], total=epochs, text=row_text(row))
 
         yield show
 
 
 @contextlib.contextmanager
 def tensorboard(folder: Path) -> Iterator[Reporter]:
-    """Scalars for TensorBoard, in a folder of their own."""
+    """Write scalars for TensorBoard into ``folder``."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:

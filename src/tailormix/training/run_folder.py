@@ -1,4 +1,4 @@
-"""The folder of a run: one writer at a time, room enough, and files that are whole."""
+"""The folder of a run: one writer at a time, enough disk space, and files that are never half written."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ CHECKPOINTS, METRICS, RESULT, EXPERIMENT = "checkpoints", "metrics.jsonl", "resu
 
 
 class RunError(RuntimeError):
-    """A run cannot start or go on; the message says why and what mends it."""
+    """A run cannot start or resume; the message says why and how to fix it."""
 
 
 def prepare(folder: Path) -> Path:
-    """Make the folder, or say before any work starts that it cannot be written."""
+    """Make the folder; raise if it cannot be written, before any work starts."""
     try:
         (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder / CHECKPOINTS) as file:
@@ -37,7 +37,7 @@ def prepare(folder: Path) -> Path:
 
 
 def need_room(folder: Path, size: int) -> None:
-    """Raise if the disk has no room for the files of ``size`` bytes that a run keeps, and one to come."""
+    """Raise if the disk has no room for the files of ``size`` bytes that a run keeps, and for one more."""
     free, wanted = shutil.disk_usage(folder).free, 4 * size
     if free < wanted:
         raise RunError(
@@ -48,7 +48,7 @@ def need_room(folder: Path, size: int) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder for this process; the system lets go of it even if the process is killed."""
+    """Lock the folder for this process; the system releases it even if the process is killed."""
     from filelock import FileLock, Timeout
 
     try:
@@ -61,7 +61,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> Path:
-    """Write a JSON object, atomically and readable for people."""
+    """Write a JSON object, atomically and indented."""
     return write_atomically(path, json.dumps(value, indent=2) + "\n")
 
 
@@ -79,7 +79,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def rewrite_metrics(folder: Path, history: Sequence[Mapping[str, Any]]) -> None:
-    """Bring ``metrics.jsonl`` to the epochs of ``history``: a checkpoint may lie before its last line."""
+    """Write ``metrics.jsonl`` anew from ``history``: a checkpoint may be older than its last line."""
     write_atomically(folder / METRICS, "".join(json.dumps(row) + "\n" for row in history))
 
 

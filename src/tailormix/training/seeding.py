@@ -27,7 +27,6 @@ class Stream(enum.IntEnum):
     STEP = 4
     POOL = 5
     DROPOUT = 6
-    AHEAD = 7
 
 
 def derive(seed: int, stream: Stream, *position: int) -> int:
@@ -41,20 +40,17 @@ def derive(seed: int, stream: Stream, *position: int) -> int:
 
 
 def reseed(value: int, device: torch.device) -> None:
-    """Set torch's own generators of the CPU and of ``device``: dropout and mixing draw from them.
-
-    ``torch.manual_seed`` would reach every backend, which costs more than a small training step.
-    """
+    """Seed torch's generators of the CPU and of ``device``, and no other; mixing and dropout use them."""
     torch.default_generator.manual_seed(value)
-    if device.type == "cuda":
-        torch.cuda.manual_seed(value)
+    if device.type != "cpu":
+        torch.get_device_module(device).manual_seed(value)
 
 
 @dataclass(frozen=True)
 class Sampler:
-    """A fresh permutation of ``rows`` an epoch, cut into global batches, each shared out over the ranks.
+    """A new permutation of ``rows`` per epoch, cut into global batches that the ranks share.
 
-    A rank's share of 256 rows over 3 ranks is 86, 85 and 85 rows. A last batch with fewer rows than there are
+    The shares of 256 rows over 3 ranks are 86, 85 and 85 rows. A last batch with fewer rows than there are
     ranks is left out, since every rank must take part in every step.
 
     >>> sampler = Sampler(rows=5, batch=2, seed=0)
@@ -77,7 +73,7 @@ class Sampler:
 
     @property
     def steps(self) -> int:
-        """Steps an epoch."""
+        """Steps per epoch."""
         whole, rest = divmod(self.rows, self.batch)
         return whole + (rest >= self.ranks and rest > 0 and not self.drop_last)
 
@@ -91,7 +87,7 @@ class Sampler:
         return torch.split(self.order(epoch), self.batch)[: self.steps]
 
     def plan(self, epoch: int, first: int = 0) -> list[tuple[Tensor, int]]:
-        """Rows of each step from ``first`` on for this rank, each with the seed of its augmentation."""
+        """The rows of each step from ``first`` on for this rank, with the seed of their augmentation."""
         return [
             (
                 share(rows, self.rank, self.ranks),
@@ -102,15 +98,13 @@ class Sampler:
 
     def weight(self, step: int) -> float:
         """What this rank's mean loss must be multiplied by, so that the ranks' average is the global mean."""
-        if self.ranks == 1:
-            return 1.0
         total = min(self.batch, self.rows - step * self.batch)
         mine = total // self.ranks + (self.rank < total % self.ranks)
         return mine * self.ranks / total
 
 
 def share(rows: Tensor, rank: int, ranks: int) -> Tensor:
-    """A rank's part of a global batch: parts differ by one row at most, the first ones being longer.
+    """A rank's share of a global batch: shares differ by one row at most, the first ones being longer.
 
     >>> [len(share(torch.arange(256), rank, 3)) for rank in range(3)]
     [86, 85, 85]

@@ -19,7 +19,7 @@ ACCELERATORS = ("auto", "cpu", "cuda", "mps")
 
 @dataclass(frozen=True)
 class Choice:
-    """One thing of a family, by its command-line name, with the options it takes.
+    """One entry of a registry, by its command-line name, with its options.
 
     >>> Choice("sgd", {"lr": 0.1}).flat()
     {'name': 'sgd', 'lr': 0.1}
@@ -38,7 +38,7 @@ class Settings:
     """How a model is trained.
 
     Attributes:
-        epochs, batch: passes over the training rows, and rows a step over all ranks together.
+        epochs, batch: passes over the training rows, and rows per step over all ranks together.
         seed: of weights, order, augmentation, mixing and dropout.
         optimiser, schedule: by name, with their options.
         clip: largest norm of the gradient; 0 for no limit.
@@ -53,7 +53,7 @@ class Settings:
         checkpoint_every: seconds between checkpoints; 0 for one after every step.
         imitate: ``released-protocol`` selects weights and fits the temperature on the test split, as the
             released code did, and marks the result; empty for the clean protocol.
-        also: test-only data sets that the finished model is judged on besides its own.
+        also: test-only data sets that the finished model is evaluated on besides its own.
 
     >>> Settings(epochs=0)
     Traceback (most recent call last):
@@ -97,13 +97,13 @@ class Settings:
         known_options("schedule", self.schedule, {n: s.defaults for n, s in SCHEDULES.items()})
 
 
-def known_options(family: str, choice: Choice, catalogue: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise if the name is not in the catalogue, or an option is none of the thing it names.
+def known_options(family: str, choice: Choice, registry: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise if the name is not in the registry, or if the named entry has no such option.
 
     >>> known_options("optimiser", Choice("sgd", {"lrr": 1}), {"sgd": {"lr": 0.1}})
     Traceback (most recent call last):
     ValueError: unknown option of optimiser sgd 'lrr'; did you mean 'lr'? Known: lr
     """
-    options = catalogue[checks.known(family, choice.name, catalogue)]
+    options = registry[checks.known(family, choice.name, registry)]
     for key in choice.options:
         checks.known(f"option of {family} {choice.name}", key, options)

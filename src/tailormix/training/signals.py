@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: finish the step, save, and go."""
+"""Ctrl-C and SIGTERM: finish the step, save a checkpoint, and stop."""
 
 from __future__ import annotations
 
@@ -16,37 +16,39 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run ended early because it was asked to; its checkpoint is whole."""
+    """A run was stopped by a signal; its checkpoint is complete."""
 
 
 @contextlib.contextmanager
-def polite_stop() -> Iterator[threading.Event]:
+def stop_on_signal() -> Iterator[threading.Event]:
     """An event that the first Ctrl-C or SIGTERM sets; a second one ends the process at once.
 
     Outside the main thread no handler can be set, and the event stays clear.
     """
-    asked = threading.Event()
+    stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield stop
         return
 
-    def ask(number: int, _: FrameType | None) -> None:
-        if asked.is_set():
+    def handler(number: int, _: FrameType | None) -> None:
+        if stop.is_set():
             raise KeyboardInterrupt(f"second signal {number}")
-        asked.set()
+        stop.set()
 
-    with handled(SIGNALS, ask):
-        yield asked
+    with signal_handler(SIGNALS, handler):
+        yield stop
 
 
 @contextlib.contextmanager
-def handled(numbers: Iterable[int], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Inside, ``handler`` takes these signals; afterwards whoever had them before."""
+def signal_handler(
+    numbers: Iterable[int], handler: Callable[[int, FrameType | None], None]
+) -> Iterator[None]:
+    """Inside, ``handler`` receives these signals; afterwards the handlers before it do again."""
     before = {number: signal.getsignal(number) for number in numbers}
     for number in before:
         signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, other in before.items():
-            signal.signal(number, other)
+        for number, previous in before.items():
+            signal.signal(number, previous)

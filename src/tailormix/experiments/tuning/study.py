@@ -22,7 +22,7 @@ from tailormix.methods import METHODS
 from tailormix.training.progress import silent
 from tailormix.training.run_folder import RunError
 from tailormix.training.settings import Settings
-from tailormix.training.signals import polite_stop
+from tailormix.training.signals import stop_on_signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -296,11 +296,11 @@ def work_together(
     """
     logs = [folder / f"worker-{number}.txt" for number in range(1, jobs + 1)]
     told = False
-    with polite_stop() as asked:
+    with stop_on_signal() as stop:
         processes = [start(arguments, number, jobs, log) for number, log in enumerate(logs, start=1)]
         try:
             while any(process.poll() is None for process in processes):
-                if asked.is_set() and not told:
+                if stop.is_set() and not told:
                     told = True
                     _tell(processes, signal.SIGINT)
                 time.sleep(PAUSE)

@@ -1,4 +1,4 @@
-"""What both estimators share: settings, splits and the estimator itself."""
+"""What both estimators share: options, the rows held out, and fitting itself."""
 
 from __future__ import annotations
 
@@ -16,13 +16,9 @@ from tailormix import checks
 from tailormix.integrations.sklearn.network import (
     History,
     Network,
-    Recipe,
-    Task,
-    blank,
+    Problem,
     learn,
-    make_optimiser,
-    one_pass,
-    ready,
+    learn_further,
     seeded,
 )
 from tailormix.method import Method
@@ -39,31 +35,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
-    """What :class:`MixupEstimator` was given, in plain types and within their ranges."""
+class Options:
+    """The parameters of an estimator as plain types, within their ranges.
 
-    recipe: Recipe
+    ``patience`` is the number of epochs without a lower validation loss after which training stops; ``None``
+    without early stopping.
+    """
+
+    learning_rate: float
+    weight_decay: float
+    batch_size: int
+    epochs: int
+    patience: int | None
     hidden: tuple[int, ...]
     dropout: float
     module: Callable[[int, int], nn.Module] | None
     fraction: float
     calibrate: bool
-    early_stopping: bool
     refit: bool
     warm_start: bool
     verbose: bool
 
     @property
     def holds_out(self) -> bool:
-        """Whether rows are to be held out at all."""
-        return self.calibrate or self.early_stopping
+        """Whether any rows are held out."""
+        return self.calibrate or self.patience is not None
 
 
-def settings_of(estimator: Any) -> Settings:
+def options_of(estimator: Any) -> Options:
     """Read and check the parameters of an estimator.
 
     >>> from tailormix.integrations.sklearn import MixupClassifier
-    >>> settings_of(MixupClassifier(dropout=2))
+    >>> options_of(MixupClassifier(dropout=2))
     Traceback (most recent call last):
     ValueError: dropout must lie in [0, 1), got 2
     """
@@ -74,24 +77,21 @@ def settings_of(estimator: Any) -> Settings:
             f"got {type(given['module']).__name__}"
         )
     patience = checks.integer("n_iter_no_change", given["n_iter_no_change"], at_least=1)
-    recipe = Recipe(
+    early_stopping, warm_start = _switch("early_stopping", given), _switch("warm_start", given)
+    return Options(
         learning_rate=checks.positive("learning_rate", given["learning_rate"]),
         weight_decay=checks.non_negative("weight_decay", given["weight_decay"]),
         batch_size=checks.integer("batch_size", given["batch_size"], at_least=1),
         epochs=checks.integer("max_iter", given["max_iter"], at_least=1),
-        patience=patience if _switch("early_stopping", given) else None,
-    )
-    return Settings(
-        recipe=recipe,
+        patience=patience if early_stopping else None,
         hidden=_sizes(given["hidden_layer_sizes"]),
         dropout=_below_one("dropout", given["dropout"]),
         module=given["module"],
         fraction=_share(given["validation_fraction"]),
         calibrate=_switch("calibrate", given),
-        early_stopping=recipe.patience is not None,
-        # A second training on all rows would show those held out to the fit that goes on from it.
-        refit=_switch("refit", given) and recipe.patience is None and not _switch("warm_start", given),
-        warm_start=_switch("warm_start", given),
+        # A second training on all rows would show those held out to the next fit, which starts from it.
+        refit=_switch("refit", given) and not early_stopping and not warm_start,
+        warm_start=warm_start,
         verbose=bool(given["verbose"]),
     )
 
@@ -117,7 +117,7 @@ def method_of(method: str | Method, options: Mapping[str, Any] | None, classes: 
 
 
 def plain(value: Any) -> Any:
-    """A number as Python has it: grids of parameters are often arrays of numpy.
+    """A number of numpy as one of Python: grids of parameters are often arrays.
 
     >>> plain(np.int64(3))
     3
@@ -198,7 +198,7 @@ SPARSE = ("csr", "csc")  # formats taken as they are; others are converted
 
 
 class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
-    """Trains a module with any method; a subclass says what targets are and what is calibrated."""
+    """Trains a module with any method; a subclass says what the targets are and what is calibrated."""
 
     module_: nn.Module
     scaler_: StandardScaler
@@ -214,59 +214,59 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Checked inputs (n, d) and targets: class numbers (n,) or real (n, outputs)."""
 
     @abstractmethod
-    def _task(self, y: Array) -> Task:
+    def _problem(self, y: Array) -> Problem:
         """What is to be learned from these targets."""
 
     @abstractmethod
     def _calibrate(self, network: Network, X: Array, y: Array) -> None:
-        """Fit what turns outputs into answers that can be trusted, on rows the network has not seen."""
+        """Fit the calibration on rows that the network has not seen."""
 
     @abstractmethod
-    def _trust(self) -> None:
-        """Take outputs as they are: there are no rows to calibrate on."""
+    def _skip_calibration(self) -> None:
+        """Leave the outputs as they are."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on X (n, d) and y. Sparse X is made dense at once: centred columns have no zeros to skip."""
-        settings = settings_of(self)
-        start = self._network() if settings.warm_start and hasattr(self, "module_") else None
+        options = options_of(self)
+        start = self._network() if options.warm_start and hasattr(self, "module_") else None
         X, y = self._read(X, y, first=start is None, incremental=False)
-        task = self._task(y)
+        problem = self._problem(y)
         random = check_random_state(self.random_state)
         self._seed, split = (int(random.randint(LARGEST_SEED)) for _ in range(2))
-        # Going on, the rows held out must be those of the fit before, or they would have been trained on.
+        # A warm start must hold out the same rows as the fit before, or they would have been trained on.
         self._split = split if start is None else self._split
-        held = _hold_out(y, task, settings, self._split)
-        with seeded(self._seed):
-            network, history = learn(task, X, y, held, settings, start)
-        if settings.calibrate:
+        held = np.zeros(len(y), dtype=bool)
+        if options.holds_out:
+            draw = np.random.RandomState(self._split)
+            held = held_out(y, options.fraction, draw, classes=problem.classes)
+        network, history = learn(problem, X, y, held, options, self._seed, start)
+        if options.calibrate:
             self._calibrate(network, X[held], y[held])
         else:
-            self._trust()
-        if held.any() and settings.refit:
-            with seeded(self._seed):
-                network, history = learn(task, X, y, np.zeros_like(held), settings, None)
-        self._keep(network, history, anew=start is None)
+            self._skip_calibration()
+        if held.any() and options.refit:
+            network, history = learn(problem, X, y, np.zeros_like(held), options, self._seed, None)
+        self._store(network, history, anew=start is None)
         self._optimiser = None
         return self
 
     def _partial_fit(self, X: Any, y: Any, *, first: bool) -> Self:
         """One pass over the rows from where the last one ended, at one learning rate; nothing is held out."""
-        settings = settings_of(self)
+        options = options_of(self)
         X, y = self._read(X, y, first=first, incremental=True)
-        task = self._task(y)
-        if first or self._optimiser is None:
+        problem = self._problem(y)
+        optimiser = None if first else self._optimiser
+        if optimiser is None:
             self._random = check_random_state(self.random_state)
         self._seed = int(self._random.randint(LARGEST_SEED))
         with seeded(self._seed):
-            network = blank(task, X, y, settings) if first else self._network().seen(X, y)
-            rows = network.rows(X, y)
-            step = ready(network, task, rows, settings)
-            if first or self._optimiser is None:
-                self._optimiser = make_optimiser(step, settings.recipe)
-            loss = one_pass(step, self._optimiser, rows, settings.recipe)
+            network = Network.new(problem, X, y, options) if first else self._network().rescaled(X, y)
+        loss, self._optimiser = learn_further(
+            network, problem, network.rows(X, y), options, self._seed, optimiser
+        )
         if first:
-            self._trust()
-        self._keep(network, History((loss,)), anew=first)
+            self._skip_calibration()
+        self._store(network, History((loss,)), anew=first)
         return self
 
     def _network(self) -> Network:
@@ -274,8 +274,8 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self, "module_")
         return Network(self.module_, self.scaler_, self.target_scaler_, self._precise)
 
-    def _keep(self, network: Network, history: History, *, anew: bool) -> None:
-        """Remember what was trained; curves go on where training did."""
+    def _store(self, network: Network, history: History, *, anew: bool) -> None:
+        """Store what was trained; the curves continue unless training started anew."""
         self.module_ = network.module.eval()
         self.scaler_, self.target_scaler_ = network.scaler, network.target_scaler
         self._precise = network.precise
@@ -299,10 +299,3 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 def dense(X: Any) -> Array:
     """The same matrix without sparsity, row by row: sums then round alike, whatever kind of matrix came."""
     return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X)
-
-
-def _hold_out(y: Array, task: Task, settings: Settings, seed: int) -> npt.NDArray[np.bool_]:
-    """Mask (n,) of the rows that calibration and early stopping look at; none without either."""
-    if not settings.holds_out:
-        return np.zeros(len(y), dtype=bool)
-    return held_out(y, settings.fraction, np.random.RandomState(seed), classes=task.classes)

@@ -1,11 +1,13 @@
-"""MixupClassifier: probabilities that can be trusted, for tables of numbers."""
+"""MixupClassifier: calibrated probabilities for tables of numbers."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 import torch
+from scipy.optimize import minimize_scalar
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
@@ -13,7 +15,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from torch.nn import functional
 
 from tailormix.integrations.sklearn.base import SPARSE, MixupEstimator, dense, method_of
-from tailormix.integrations.sklearn.network import Network, Task, careful_temperature
+from tailormix.integrations.sklearn.network import Network, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from tailormix.method import Method
 
     Array = npt.NDArray[Any]
+
+PRIOR = 0.7  # standard deviation of log T before any row is seen
+REACH = 5.0  # |log T| at most
 
 
 @final
@@ -51,7 +56,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         calibrate: whether to fit T; with fewer than 4 rows, not counting those that are the only one of their
             class, ``fit`` raises before training.
         refit: train once more on all rows after T is known (never with early stopping or ``warm_start``).
-        warm_start: go on from the last fit.
+        warm_start: start from the last fit.
         random_state: an integer makes fits identical, bit by bit.
         verbose: 1 shows a progress bar.
 
@@ -162,10 +167,10 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
             raise ValueError(f"y must hold at least 2 classes, got one class: {list(classes)}")
         self.classes_ = classes
 
-    def _task(self, y: Array) -> Task:
+    def _problem(self, y: Array) -> Problem:
         classes = len(self.classes_)
         method = method_of(self.method, self.method_options, classes)
-        return Task(method, _weighted(self._class_weights(y)), classes, classes)
+        return Problem(method, _weighted(self._class_weights(y)), classes, classes)
 
     def _class_weights(self, y: Array) -> Tensor | None:
         """Weights (C,) with mean 1."""
@@ -177,7 +182,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
     def _calibrate(self, network: Network, X: Array, y: Array) -> None:
         self.temperature_ = careful_temperature(network.outputs(X), network.targets(y))
 
-    def _trust(self) -> None:
+    def _skip_calibration(self) -> None:
         self.temperature_ = 1.0
 
 
@@ -188,3 +193,26 @@ def _weighted(weights: Tensor | None) -> Criterion:
         return functional.cross_entropy(logits, targets, weights, reduction="none")
 
     return criterion
+
+
+def careful_temperature(logits: Tensor, targets: Tensor) -> float:
+    """T that minimises n · NLL(z / T) + (log T)² / (2 · 0.7²): the mode under a log-normal prior around 1.
+
+    A few dozen rows often are all classified correctly. Their NLL alone falls for ever as T → 0; the prior,
+    worth a handful of rows, keeps T near 1 there and does not matter where rows are many.
+
+    >>> z = torch.tensor([[2.0, 0.0]]).repeat(400, 1)
+    >>> y = torch.tensor([0, 0, 0, 1]).repeat(100)
+    >>> round(careful_temperature(z, y), 2)  # 2 / log 3 = 1.82 without the prior
+    1.8
+    >>> round(careful_temperature(z[:3], y[:3]), 2)
+    0.77
+    """
+    logits = logits.double()
+
+    def objective(log_t: float) -> float:
+        nll = functional.cross_entropy(logits / math.exp(log_t), targets, reduction="sum")
+        return float(nll) + log_t**2 / (2 * PRIOR**2)
+
+    found = minimize_scalar(objective, bounds=(-REACH, REACH), method="bounded", options={"xatol": 1e-9})
+    return math.exp(found.x)

@@ -1,4 +1,4 @@
-"""MixupRegressor: predictions with a spread that can be trusted, for tables of numbers."""
+"""MixupRegressor: predictions with a calibrated spread for tables of numbers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from tailormix import checks
+from tailormix.calibration.dropout import predict
+from tailormix.calibration.variance import fit_variance
 from tailormix.integrations.sklearn.base import SPARSE, MixupEstimator, dense, method_of, plain
-from tailormix.integrations.sklearn.network import Network, Task, has_dropout, spread, variance_scale
+from tailormix.integrations.sklearn.network import Network, Problem
 from tailormix.objectives.mixed import squared_error
+from tailormix.training.evaluating import has_dropout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from tailormix.method import Method
 
     Array = npt.NDArray[Any]
+
+SMALLEST = 1e-6  # of a standardised target: units that never fire give a spread of 0
 
 
 @final
@@ -131,7 +136,7 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
             raise ValueError(
                 "return_std needs dropout in the module, got none: set dropout > 0, or give a module with it"
             )
-        return spread(*network.asked(X), seed=self._seed, samples=self._samples())
+        return spread(*network.for_prediction(X), seed=self._seed, samples=self._samples())
 
     def _samples(self) -> int:
         return checks.integer("mc_samples", plain(self.mc_samples), at_least=2)
@@ -159,19 +164,36 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
         self.n_outputs_, self._one_column = outputs, y.ndim == 1
         return dense(X), y.reshape(len(y), -1).astype(np.float64)
 
-    def _task(self, y: Array) -> Task:
+    def _problem(self, y: Array) -> Problem:
         self._samples()
         method = method_of(self.method, self.method_options, None)
-        return Task(method, squared_error, y.shape[1], None, needs_dropout=bool(self.calibrate))
+        return Problem(method, squared_error, y.shape[1], None, needs_dropout=bool(self.calibrate))
 
     def _calibrate(self, network: Network, X: Array, y: Array) -> None:
         std = self._spread(network, X)
         self.variance_scale_ = variance_scale(network.outputs(X), std, network.targets(y).double())
 
-    def _trust(self) -> None:
+    def _skip_calibration(self) -> None:
         self.variance_scale_ = 1.0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def spread(module: nn.Module, x: Tensor, seed: int, samples: int) -> Tensor:
+    """Standard deviation (n, outputs) of Monte Carlo dropout, never 0."""
+    return predict(module, x, samples=samples, seed=seed).std.clamp(min=SMALLEST)
+
+
+def variance_scale(mean: Tensor, std: Tensor, targets: Tensor) -> float:
+    """mean((y − μ)² / σ²) as :class:`tailormix.calibration.VarianceScaling`, but 1 where all errors are 0.
+
+    >>> import torch
+    >>> variance_scale(torch.zeros(2, 1), torch.ones(2, 1), torch.tensor([[2.0], [-2.0]]))
+    4.0
+    """
+    if bool((mean == targets).all()):
+        return 1.0
+    return fit_variance(mean, std, targets).scale

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from estimators.quick import REAL, X, Y, classifier, regressor
-from estimators.terminal import Screen, terminal
+from integrations.sklearn.quick import REAL, X, Y, classifier, regressor
+from integrations.sklearn.terminal import Screen, terminal
 from tailormix.integrations.sklearn import network
 
 SHOWN, HIDDEN = "\x1b[?25h", "\x1b[?25l"  # the cursor
@@ -23,15 +23,14 @@ def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def watched(monkeypatch: pytest.MonkeyPatch, screen: Screen, epochs: int) -> None:
-    """Each pass over the rows waits until the bar has told of those before: refreshes come in their time."""
-    real, done = network.one_pass, []
+    """Each epoch waits until the bar shows those before it: the bar refreshes at its own pace."""
+    real, done = network.train_epoch, iter(range(epochs))
 
-    def slow(*arguments: Any, **options: Any) -> float:
-        screen.wait_for(f" {len(done)}/{epochs} ")
-        done.append(real(*arguments, **options))
-        return done[-1]
+    def slow(*arguments: Any) -> Any:
+        screen.wait_for(f" {next(done)}/{epochs} ")
+        return real(*arguments)
 
-    monkeypatch.setattr(network, "one_pass", slow)
+    monkeypatch.setattr(network, "train_epoch", slow)
 
 
 @pytest.mark.parametrize(("make", "y"), [(classifier, Y), (regressor, REAL)])

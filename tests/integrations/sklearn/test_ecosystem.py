@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from estimators.quick import REAL, X, Y, classifier, regressor
+from integrations.sklearn.quick import REAL, X, Y, classifier, regressor
 
 CASES = [(classifier, Y), (regressor, REAL)]
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from estimators.quick import REAL, X, regressor
-from tailormix.integrations.sklearn.network import spread, variance_scale
+from integrations.sklearn.quick import REAL, X, regressor
+from tailormix.integrations.sklearn.regressor import spread, variance_scale
 
 
 def without_dropout(n_features: int, n_outputs: int) -> nn.Module:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from sklearn.utils import check_random_state
 
-from estimators.quick import REAL, X, Y, classifier, regressor
+from integrations.sklearn.quick import REAL, X, Y, classifier, regressor
 
 NUMPYS = check_random_state(None)  # the generator behind numpy.random
 CASES = [(classifier, Y), (regressor, REAL)]

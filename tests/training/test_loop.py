@@ -14,9 +14,9 @@ from tailormix.calibration.predictions import load_predictions
 from tailormix.data import DataSplits
 from tailormix.data.splits import MemorySplit
 from tailormix.methods import build_method
-from tailormix.training import Choice, Parts, RunError, Settings, checkpoint, make_fabric, run, run_folder
+from tailormix.training import Choice, RunError, Settings, Setup, checkpoint, make_fabric, run, run_folder
+from tailormix.training.loop import is_better
 from tailormix.training.progress import silent
-from tailormix.training.state import State, is_better
 from training.runs import listener, rows_of, train
 
 
@@ -33,7 +33,7 @@ def test_a_run_folder_is_complete(tmp_path: Path) -> None:
     best = max(row["validation"]["accuracy"] for row in rows)
     assert result["selection"]["score"] == best
     assert rows[result["best_epoch"] - 1]["validation"]["accuracy"] == best
-    assert result["validation"]["before"]["accuracy"] == best  # the best weights were judged, not the last
+    assert result["validation"]["before"]["accuracy"] == best  # the best weights were evaluated, not the last
     assert result["seconds_total"] == pytest.approx(sum(row["seconds"] for row in rows))
     assert result["seconds_to_best_epoch"] <= result["seconds_total"]
     assert result["batches_in_memory"] == 1
@@ -98,9 +98,9 @@ def splits(rows: int = 12) -> DataSplits:
 
 def test_equal_errors_keep_the_later_epoch_and_no_test_split_is_fine(tmp_path: Path) -> None:
     settings = Settings(epochs=3, batch=4, optimiser=Choice("sgd", {"lr": 0.1}), accelerator="cpu")
-    parts = Parts(splits(), Constant(), build_method("erm"))
+    setup = Setup(splits(), Constant(), build_method("erm"))
     run_folder.prepare(tmp_path)
-    result = run(make_fabric(settings), lambda: parts, settings, tmp_path, report=silent, facts={})
+    result = run(make_fabric(settings), lambda: setup, settings, tmp_path, report=silent, facts={})
     assert result["best_epoch"] == 3
     assert "test" not in result
     assert set(result["validation"]["before"]) == {"rmse", "mae", "mape"}  # no dropout, no spread
@@ -118,7 +118,6 @@ def test_tensorboard_and_timings(tmp_path: Path) -> None:
     result = train(tmp_path, with_tensorboard=True)
     assert 0 < result["seconds_total"] <= time.monotonic() - started
     assert list((tmp_path / "tensorboard").glob("events.*"))
-    assert State().best_epoch == 0
 
 
 def test_clipping_bounds_the_step(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from torch import nn
 
-from estimators.quick import REAL, X, Y, classifier, regressor
+from integrations.sklearn.quick import REAL, X, Y, classifier, regressor
 from tailormix.methods import METHODS
 
 

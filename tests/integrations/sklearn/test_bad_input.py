@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from torch import nn
 
-from estimators.quick import REAL, X, Y, classifier, regressor
+from integrations.sklearn.quick import REAL, X, Y, classifier, regressor
 from tailormix import Mixup
 from tailormix.integrations.sklearn import network
 
@@ -15,12 +15,12 @@ HOLED = np.where(np.arange(X.size).reshape(X.shape) == 5, np.nan, X)
 
 @pytest.fixture(autouse=True)
 def _no_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pass over the rows would fail with another error than the one expected."""
+    """An epoch of training would fail with another error than the one expected."""
 
-    def refuse(*_: Any, **__: Any) -> float:
+    def refuse(*_: Any) -> None:
         raise AssertionError("trained on bad input")
 
-    monkeypatch.setattr(network, "one_pass", refuse)
+    monkeypatch.setattr(network, "train_epoch", refuse)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Every method and every loss trains two steps on every kind of model that fits."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from tailormix.experiments.experiment import Experiment
 from tailormix.losses.registry import LOSSES
 from tailormix.methods import METHODS
 from tailormix.training import make_fabric
-from tailormix.training.loop import set_up, train_step
+from tailormix.training.loop import Trainer
+from tailormix.training.optimisation import TrainingBatch, train_epoch
 from tailormix.training.progress import silent
 
 ONLY_CLASSES = {"rankmixup", "rankmixup-mrl", "mit-l", "mit-a", "remix"}
@@ -46,18 +46,18 @@ def made(kind: str) -> DataSplits:
 
 def two_steps(kind: str, monkeypatch: pytest.MonkeyPatch, **sections: Any) -> tuple[list[float], float]:
     """Losses of two steps on one batch, and how far the weights moved."""
-    name, options, rows = MODELS[kind]
-    monkeypatch.setattr(building.data, "load", lambda *_, **__: made(rows))
+    name, options, shape = MODELS[kind]
+    monkeypatch.setattr(building.data, "load", lambda *_, **__: made(shape))
     flat = {"data": {"name": "moons"}, "model": {"name": name, **options}, **sections}
     experiment = Experiment.from_dict({**flat, "batch": 8, "accelerator": "cpu"})
     torch.manual_seed(0)
-    parts = building.build(experiment)
-    run = set_up(make_fabric(experiment.training), parts, experiment.training, Path(), silent)
-    before = torch.nn.utils.parameters_to_vector(parts.model.parameters()).detach().clone()
-    indices = torch.arange(8)
-    loss = partial(run.step, *parts.data.train.batch(indices), ids=indices)
-    losses = [float(train_step(run, loss)) for _ in range(2)]
-    after = torch.nn.utils.parameters_to_vector(parts.model.parameters()).detach()
+    setup = building.build(experiment)
+    run = Trainer(make_fabric(experiment.training), setup, experiment.training, Path(), silent)
+    before = torch.nn.utils.parameters_to_vector(setup.model.parameters()).detach().clone()
+    rows = torch.arange(8)
+    batch = TrainingBatch(*setup.data.train.batch(rows), seed=0, options={"ids": rows})
+    losses = [float(loss) for loss in train_epoch(run.step, run.optimiser, run.schedule, [batch] * 2)]
+    after = torch.nn.utils.parameters_to_vector(setup.model.parameters()).detach()
     return losses, float((after - before).abs().max())
 
 

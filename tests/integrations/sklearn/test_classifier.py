@@ -7,9 +7,9 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
-from estimators.quick import X, Y, classifier
+from integrations.sklearn.quick import X, Y, classifier
 from tailormix import SKMixup
-from tailormix.integrations.sklearn.network import PRIOR, careful_temperature
+from tailormix.integrations.sklearn.classifier import PRIOR, careful_temperature
 
 NAMES = np.array(["ant", "bee", "cat"])
 

@@ -56,7 +56,7 @@ def steps_done(path: Path) -> int:
     """Steps that the newest checkpoint knows of: the one before where a kill came between two renames."""
     for name in (checkpoint.LAST, checkpoint.PREVIOUS):
         try:
-            with safe_open(path / "checkpoints" / name, framework="pt") as file:
+            with safe_open(path / "checkpoints" / name, framework="numpy") as file:
                 facts = json.loads(file.metadata()["facts"])
         except FileNotFoundError:
             continue

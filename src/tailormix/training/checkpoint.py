@@ -56,7 +56,7 @@ def read(path: Path) -> Checkpoint:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, RuntimeError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from error
     if metadata.get("format") != str(FORMAT):
         raise CheckpointError(f"{path} must have format {FORMAT}, got {metadata.get('format')}")

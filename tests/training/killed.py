@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import lightning_fabric  # noqa: F401
 import numpy as np
 import sklearn.datasets  # noqa: F401
 import torch

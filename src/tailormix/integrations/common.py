@@ -1,9 +1,9 @@
-"""What the integrations with other training libraries share: checks, embeddings when asked, seeded draws."""
+"""Shared by the integrations: checks of methods, embeddings on demand, seeded draws, ranks."""
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 
-def checked_method(method: object) -> Method:
+def check_method(method: object) -> Method:
     """Return ``method`` if it is one.
 
-    >>> checked_method("sk-mixup")
+    >>> check_method("sk-mixup")
     Traceback (most recent call last):
     TypeError: method must be a tailormix.Method, got str: build it with build_method('sk-mixup')
     """
@@ -31,31 +31,30 @@ def checked_method(method: object) -> Method:
     raise TypeError(f"method must be a tailormix.Method, got {type(method).__name__}{hint}")
 
 
-def batch_method(method: object, otherwise: str) -> Method:
-    """Return ``method`` if it mixes batches without the model; ``otherwise`` says what to use if not."""
-    found = checked_method(method)
+def check_batch_form(method: object, otherwise: str) -> Method:
+    """Return ``method`` if it has a batch form; ``otherwise`` says what to use instead."""
+    found = check_method(method)
     if not found.batch_form:
-        word = found.objective if not found.objective.batch_form else found.interpolation
+        component = found.interpolation if found.objective.batch_form else found.objective
         raise TypeError(
-            f"method must have a batch form, but {type(word).__name__} needs the model: {otherwise}"
+            f"method must have a batch form, but {type(component).__name__} needs the model: {otherwise}"
         )
     return found
 
 
-def needs_embeddings(method: Method) -> bool:
-    """Whether distances are measured between embeddings: where unsaid, they are for classes."""
-    words = (method.pairs.needs_embeddings, method.coefficients.needs_embeddings)
-    return any(method.num_classes is not None if word is None else word for word in words)
+def check_model(method: Method, model: nn.Module | None, hint: str = "pass it") -> None:
+    """Reject a missing model where distances are measured between embeddings, the default for classes."""
+    needs = (method.pairs.needs_embeddings, method.coefficients.needs_embeddings)
+    if model is None and any(method.num_classes is not None if need is None else need for need in needs):
+        raise ValueError(
+            f"model is needed to measure distances between its embeddings, got None: {hint}, or build the "
+            "method with space='input'"
+        )
 
 
-def measuring(method: Method, model: nn.Module | None, x: Tensor) -> Any:
-    """Embeddings of x as methods take them: measured when first asked for, and once; None without a model."""
-    return None if model is None else once(lambda: embed(model, x, method.embedding_layer))
-
-
-def once(measure: Callable[[], Tensor]) -> Any:
-    """The same function, which runs only the first time."""
-    return functools.cache(measure)
+def embeddings_on_demand(method: Method, model: nn.Module | None, x: Tensor) -> Callable[[], Tensor] | None:
+    """What the batch form calls where it needs embeddings of x; None without a model."""
+    return None if model is None else functools.partial(embed, model, x, method.embedding_layer)
 
 
 def generator_at(seed: int, *position: int) -> torch.Generator:
@@ -69,6 +68,6 @@ def generator_at(seed: int, *position: int) -> torch.Generator:
 
 
 def all_ranks(count: int) -> ProcessGroup | None:
-    """All ranks, where ``count`` says that there are several: mean distances are taken over them."""
+    """The group of all ranks, if there are several: mean distances are taken over them."""
     several = count > 1 and torch.distributed.is_initialized()
     return torch.distributed.group.WORLD if several else None

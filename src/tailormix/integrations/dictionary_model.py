@@ -1,7 +1,7 @@
-"""A model that takes a dictionary and returns a record, seen as a function from one tensor to logits.
+"""A model of transformers as a function from one tensor to logits, which is what methods mix with.
 
-That is what methods mix with. The tensor is the model's main input where that is real (pixels), and the
-embeddings of its tokens where it is not. Such a view lives for one step and leaves nothing in the model.
+The tensor is the model's main input where that is real (pixels), and the embeddings of its tokens where it is
+not. Such a view lives for one step and leaves nothing in the model.
 """
 
 from __future__ import annotations
@@ -18,24 +18,23 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-
 TOKENS, MASK = "input_ids", "attention_mask"
-FAINT = 2.0**-10  # the mask beside the embeddings, so small that it counts for nothing in distances
+MASK_SCALE = 2.0**-10  # of the mask beside the embeddings: so small that distances do not notice it
 
 
 @final
 class DictionaryModel(nn.Module):
-    """f(x) = model(**inputs, with x in its place).logits, for x of shape (k·n, ...).
+    """f(x) = model(**inputs, with x as the main input).logits, for x of shape (k·n, ...).
 
     The other inputs, of n rows, are repeated k times: some methods stack several mixed batches. Layers have
     the names that they have in the model. For tokens, x is :func:`token_tensor`, and the attention mask is
-    what came out of mixing it: the union of the two masks. Where mixing happens at a hidden layer, the mask
-    is mixed beside it, as the companion of that layer.
+    where its last feature is positive after mixing: the union of the two masks. Where mixing happens at a
+    hidden layer, the mask is mixed as the companion of that layer.
 
     Args:
         model: takes keyword arguments; returns a record with ``logits``, or a tuple that begins with them.
         inputs: its arguments; tensors have n rows.
-        place: the name of the argument that x stands for; ``"input_ids"`` for tokens.
+        main_input: the name of the argument that x stands for; ``"input_ids"`` for tokens.
 
     >>> class Doubling(nn.Module):
     ...     def forward(self, pixel_values: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -46,40 +45,45 @@ class DictionaryModel(nn.Module):
 
     """
 
-    def __init__(self, model: nn.Module, inputs: Mapping[str, Any], place: str) -> None:
+    def __init__(self, model: nn.Module, inputs: Mapping[str, Any], main_input: str) -> None:
         super().__init__()
         self._model = (model,)  # in a tuple, so that it is no submodule: its children are, by their names
-        self._place = place
-        self._rest = {key: value for key, value in inputs.items() if key not in (place, MASK)}
+        self._main_input = main_input
+        self._others = {key: value for key, value in inputs.items() if key not in (main_input, MASK)}
+        self._rows = inputs[main_input].shape[0]
         inner = unwrap(model)
         for name, child in inner.named_children():
             self.add_module(name, child)
-        self._rows = inputs[place].shape[0]
-        self._mask = nn.Identity()
         for name in ("embedding_layer", "stages"):
             if hasattr(inner, name):
                 setattr(self, name, getattr(inner, name))
-        self.companions = ("_mask",) if place == TOKENS else ()
+        self._mask = nn.Identity()
+        self.companions = ("_mask",) if main_input == TOKENS else ()
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits (k·n, C), or values (k·n,) of models with one output."""
         times = x.shape[0] // self._rows
-        named = {key: _repeated(value, times, self._rows) for key, value in self._rest.items()}
-        if self._place == TOKENS:
-            named["inputs_embeds"] = x[..., :-1]
-            named[MASK] = (self._mask(x[..., -1]) > 0).long()
+        arguments = {key: self._repeated(value, times) for key, value in self._others.items()}
+        if self._main_input == TOKENS:
+            arguments["inputs_embeds"] = x[..., :-1]
+            arguments[MASK] = (self._mask(x[..., -1]) > 0).long()
         else:
-            named[self._place] = x
-        # What wraps a model for several ranks is there for passes with gradient.
+            arguments[self._main_input] = x
+        # The wrapper for several ranks is there for passes with gradient.
         model = self._model[0] if torch.is_grad_enabled() else unwrap(self._model[0])
-        return logits_of(model(**named))
+        return logits_of(model(**arguments))
+
+    def _repeated(self, value: Any, times: int) -> Any:
+        if times == 1 or not isinstance(value, torch.Tensor) or value.shape[:1] != (self._rows,):
+            return value
+        return value.repeat(times, *(1,) * (value.dim() - 1))
 
 
 def token_tensor(model: nn.Module, inputs: Mapping[str, Any]) -> Tensor:
     """Embeddings of tokens, zero for padding, and the attention mask as one more feature: (n, L, d + 1).
 
-    However two such tensors are blended, the last feature is positive where either of them has a token that
-    takes part: the union of the masks.
+    However two such tensors are blended, the last feature is positive where either of them has a token: the
+    union of the masks.
     """
     lookup: Any = unwrap(model).get_input_embeddings()  # type: ignore[operator]
     embedded: Tensor = lookup(inputs[TOKENS])
@@ -90,8 +94,8 @@ def token_tensor(model: nn.Module, inputs: Mapping[str, Any]) -> Tensor:
             f"attention_mask must have the shape of input_ids, {tuple(inputs[TOKENS].shape)}, to be mixed, "
             f"got {tuple(mask.shape)}"
         )
-    shown = mask[..., None].to(embedded.dtype)
-    return torch.cat((embedded * shown, shown * FAINT), dim=-1)
+    mask = mask[..., None].to(embedded.dtype)
+    return torch.cat((embedded * mask, mask * MASK_SCALE), dim=-1)
 
 
 def logits_of(outputs: Any) -> Tensor:
@@ -104,10 +108,10 @@ def logits_of(outputs: Any) -> Tensor:
     return found.squeeze(-1) if found.dim() == 2 and found.shape[1] == 1 else found
 
 
-def check_same(model: nn.Module, inputs: Mapping[str, Any], view: DictionaryModel, x: Tensor) -> None:
-    """Refuse models that answer differently to embeddings than to the tokens that these are of.
+def check_same_logits(model: nn.Module, inputs: Mapping[str, Any], view: DictionaryModel, x: Tensor) -> None:
+    """Reject models whose logits for embeddings differ from those for the tokens themselves.
 
-    Some look at the tokens themselves for padding: those that pool the last token need it on the left.
+    Some look for padding among the tokens: those that pool the last token need padding on the left.
     """
     inner = unwrap(model)
     modes = {module: module.training for module in inner.modules()}
@@ -124,9 +128,3 @@ def check_same(model: nn.Module, inputs: Mapping[str, Any], view: DictionaryMode
             f"{type(inner).__name__} answers differently to inputs_embeds than to input_ids (logits up to "
             f"{float(scale):.3g} differ by {float(gap):.3g}): pad on the other side, or to no length at all"
         )
-
-
-def _repeated(value: Any, times: int, rows: int) -> Any:
-    if times == 1 or not isinstance(value, torch.Tensor) or value.shape[:1] != (rows,):
-        return value
-    return value.repeat(times, *(1,) * (value.dim() - 1))

@@ -1,6 +1,6 @@
 """Hugging Face: a ``Trainer`` for any method; text is mixed at the embedding layer.
 
-Pixels and other real inputs are mixed themselves. Tokens cannot be: their embeddings are, with the union of
+Pixels and other real inputs are mixed as they are. Tokens cannot be: their embeddings are, with the union of
 the two attention masks, while token types and the like stay those of the first sample. Evaluation, prediction
 and what is saved are those of ``transformers.Trainer``; so is resuming, which restores torch's generators.
 """
@@ -13,8 +13,14 @@ import torch
 from torch.nn import functional
 
 from tailormix.embeddings import unwrap
-from tailormix.integrations.common import all_ranks, checked_method, generator_at
-from tailormix.integrations.dictionary_model import MASK, TOKENS, DictionaryModel, check_same, token_tensor
+from tailormix.integrations.common import all_ranks, check_method, generator_at
+from tailormix.integrations.dictionary_model import (
+    MASK,
+    TOKENS,
+    DictionaryModel,
+    check_same_logits,
+    token_tensor,
+)
 from tailormix.interpolation import CutBox
 from tailormix.losses.likelihood import LabelSmoothing
 
@@ -24,7 +30,6 @@ if TYPE_CHECKING:
     from tailormix.components import Criterion
     from tailormix.method import Method
 
-
 try:
     from transformers import Trainer
 except ImportError as error:
@@ -33,13 +38,12 @@ except ImportError as error:
         f'pip install "tailormix[huggingface]" ({error})'
     ) from error
 
-
-IGNORED = -100  # what transformers takes for "no label"
+IGNORED = -100  # the label that transformers ignores
 
 
 @final
 class MixupTrainer(Trainer):  # type: ignore[misc]
-    """``transformers.Trainer`` whose training loss is ``method.loss``, for models with one label a sample.
+    """``transformers.Trainer`` whose training loss is ``method.loss``, for models with one label per sample.
 
     Names of layers, such as those of Manifold Mixup, are those of the model (``"bert.encoder.layer.0"``).
     Models with one output (``num_labels=1``) and real labels do regression; several outputs and real labels
@@ -57,11 +61,11 @@ class MixupTrainer(Trainer):  # type: ignore[misc]
     def __init__(
         self, *arguments: Any, method: Method, criterion: Criterion | None = None, **named: Any
     ) -> None:
-        self.method = checked_method(method)
+        self.method = check_method(method)
         self.criterion = criterion
-        self._compared = False
+        self._checked = False
         super().__init__(*arguments, **named)
-        _check_method(method, self.model)
+        _check_fit(method, self.model)
         _check_settings(self, criterion)
 
     def compute_loss(
@@ -83,48 +87,41 @@ class MixupTrainer(Trainer):  # type: ignore[misc]
         labels: Tensor = inputs.pop(name)
         view, x = self._view(model, inputs)
         y = labels.flatten() if _outputs(model) == 1 else labels
-        loss = self.method.loss(
-            view,
-            x,
-            y,
-            self._criterion(y),
-            group=all_ranks(self.accelerator.num_processes),
-            generator=self._generator(),
-        )
-        return loss if num_items_in_batch is None else loss * self._share(labels, num_items_in_batch)
+        ranks = self.accelerator.num_processes
+        # transformers seeds all ranks alike: each draws apart, from the generator that resuming restores
+        generator = generator_at(int(torch.randint(2**62, ())), self.args.process_index)
+        loss = self.method.loss(view, x, y, self._criterion(y), group=all_ranks(ranks), generator=generator)
+        if num_items_in_batch is None:
+            return loss
+        # the batch's share of all that are accumulated into one step, on all ranks, whose mean is taken
+        ranks = ranks if self.args.average_tokens_across_devices else 1
+        return loss * labels.ne(IGNORED).sum() * ranks / num_items_in_batch
 
     def _view(self, model: nn.Module, inputs: dict[str, Any]) -> tuple[DictionaryModel, Tensor]:
         """The model as a function of the tensor that is mixed, and that tensor."""
-        place = _place(model)
-        view = DictionaryModel(model, inputs, place)
-        if place != TOKENS:
+        main_input = _main_input(model)
+        view = DictionaryModel(model, inputs, main_input)
+        if main_input != TOKENS:
             if MASK in inputs:
-                raise ValueError(f"{place} with an attention_mask cannot be mixed: let all have one length")
-            return view, inputs[place]
+                raise ValueError(
+                    f"{main_input} with an attention_mask cannot be mixed: let all have one length"
+                )
+            return view, inputs[main_input]
         x = token_tensor(model, inputs)
-        if not self._compared:
-            check_same(model, inputs, view, x)
-            self._compared = True
+        if not self._checked:
+            check_same_logits(model, inputs, view, x)
+            self._checked = True
         return view, x
 
-    def _generator(self) -> torch.Generator:
-        """Other draws on each rank, where transformers seeds all alike, from the generator it restores."""
-        return generator_at(int(torch.randint(2**62, ())), self.args.process_index)
-
     def _criterion(self, y: Tensor) -> Criterion | None:
-        config = self.model.config
         if self.criterion is not None:
             return self.criterion
         if not y.is_floating_point() or self.method.num_classes is not None:
             smoothing = self.args.label_smoothing_factor
             return LabelSmoothing(smoothing) if smoothing else None
+        config = self.model.config
         several = config.num_labels > 1 and config.problem_type != "regression"
         return binary_cross_entropy if several else None
-
-    def _share(self, labels: Tensor, items: Tensor | int) -> Tensor:
-        """The batch's part of all that are accumulated into one step, on all ranks (whose mean is taken)."""
-        ranks = self.accelerator.num_processes if self.args.average_tokens_across_devices else 1
-        return labels.ne(IGNORED).sum() * ranks / items
 
 
 def binary_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -136,7 +133,7 @@ def binary_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(logits, targets, reduction="none").mean(1)
 
 
-def _place(model: nn.Module) -> str:
+def _main_input(model: nn.Module) -> str:
     return str(getattr(unwrap(model), "main_input_name", TOKENS))
 
 
@@ -145,11 +142,11 @@ def _outputs(model: nn.Module) -> int:
     return int(config.num_labels)
 
 
-def _check_method(method: Method, model: nn.Module) -> None:
+def _check_fit(method: Method, model: nn.Module) -> None:
     outputs = _outputs(model)
     if method.num_classes not in (None, outputs):
         raise ValueError(f"the model returns {outputs} logits, but num_classes is {method.num_classes}")
-    if _place(model) != TOKENS:
+    if _main_input(model) != TOKENS:
         return
     if isinstance(method.interpolation, CutBox):
         raise ValueError(

@@ -11,15 +11,15 @@ from collections.abc import Hashable, MutableMapping, MutableSequence
 from typing import TYPE_CHECKING, Any, final
 
 from tailormix.embeddings import embed
-from tailormix.integrations.common import all_ranks, batch_method, checked_method, generator_at, once
+from tailormix.integrations.common import all_ranks, check_batch_form, check_method, generator_at
 
 if TYPE_CHECKING:
+    import torch
     from lightning.pytorch import LightningModule, Trainer
     from torch import Tensor, nn
 
     from tailormix.components import Criterion
     from tailormix.method import Method
-
 
 try:
     from lightning.pytorch import Callback
@@ -28,13 +28,12 @@ except ImportError as error:
         f'tailormix.integrations.lightning needs Lightning: pip install "tailormix[lightning]" ({error})'
     ) from error
 
-
 Keys = tuple[Hashable, Hashable]
 
 
 @final
 class MixupCallback(Callback):  # type: ignore[misc]
-    """Mixes every training batch before ``training_step`` sees it; validation and tests see theirs as it is.
+    """Mixes every training batch before ``training_step`` gets it; other batches are not touched.
 
     ``training_step`` gets mixed inputs and soft targets, which ``cross_entropy`` takes as they are. Lightning
     lets callbacks change a batch but not replace it: batches must be lists (what loaders make of pairs by
@@ -58,7 +57,8 @@ class MixupCallback(Callback):  # type: ignore[misc]
         self, method: Method, *, model: str | None = None, keys: Keys = (0, 1), seed: int | None = None
     ) -> None:
         super().__init__()
-        self.method = batch_method(method, "use tailormix.integrations.lightning.mixup_loss in training_step")
+        otherwise = "use tailormix.integrations.lightning.mixup_loss in training_step"
+        self.method = check_batch_form(method, otherwise)
         self.model = model
         self.keys = keys
         self.seed = seed
@@ -75,15 +75,14 @@ class MixupCallback(Callback):  # type: ignore[misc]
         x, y = (_entry(batch, key) for key in self.keys)
         network = pl_module if self.model is None else pl_module.get_submodule(self.model)
 
-        def measure() -> Tensor:
+        def embeddings() -> Tensor:
             with trainer.precision_plugin.forward_context():
                 return embed(network, x, self.method.embedding_layer)
 
-        generator = generator_at(_seed(self.seed), trainer.current_epoch, batch_idx, trainer.global_rank)
+        generator = _generator(trainer, self.seed, batch_idx)
+        mixed = self.method(x, y, embeddings, group=all_ranks(trainer.world_size), generator=generator)
         entries: Any = batch
-        entries[self.keys[0]], entries[self.keys[1]] = self.method(
-            x, y, once(measure), group=all_ranks(trainer.world_size), generator=generator
-        )
+        entries[self.keys[0]], entries[self.keys[1]] = mixed
 
 
 def mixup_loss(
@@ -114,20 +113,20 @@ def mixup_loss(
     """
     trainer, step = module.trainer, module.trainer.fit_loop.batch_idx
     if step == 0 and hasattr(criterion, "end_epoch"):
-        _begin_epoch(module, criterion)
-    return checked_method(method).loss(
+        _end_last_epoch(module, criterion)
+    return check_method(method).loss(
         module if model is None else model,
         _entry(batch, keys[0]),
         _entry(batch, keys[1]),
         criterion,
         ids=None if ids is None else _entry(batch, ids),
         group=all_ranks(trainer.world_size),
-        generator=generator_at(_seed(seed), trainer.current_epoch, step, trainer.global_rank),
+        generator=_generator(trainer, seed, step),
     )
 
 
-def _begin_epoch(module: LightningModule, criterion: Any) -> None:
-    """Count the epoch before: at the start of the next, so that checkpoints of any moment count it once."""
+def _end_last_epoch(module: LightningModule, criterion: Any) -> None:
+    """Count an epoch at the start of the next one, so that any checkpoint has it counted once."""
     if all(each is not criterion for each in module.modules()):
         raise ValueError(
             f"{type(criterion).__name__} keeps a history, which checkpoints hold only if it is a submodule: "
@@ -148,6 +147,7 @@ def _entry(batch: Any, key: Hashable) -> Tensor:
     return entry
 
 
-def _seed(seed: int | None) -> int:
-    """The seed as given, or as ``seed_everything`` left it."""
-    return int(os.environ.get("PL_GLOBAL_SEED", "0")) if seed is None else seed
+def _generator(trainer: Trainer, seed: int | None, step: int) -> torch.Generator:
+    """The draws of one step on one rank; ``seed_everything`` leaves its seed in the environment."""
+    seed = int(os.environ.get("PL_GLOBAL_SEED", "0")) if seed is None else seed
+    return generator_at(seed, trainer.current_epoch, step, trainer.global_rank)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from tailormix import checks
 from tailormix.batch import one_hot
-from tailormix.integrations.common import batch_method, measuring, needs_embeddings
+from tailormix.integrations.common import check_batch_form, check_model, embeddings_on_demand
 
 if TYPE_CHECKING:
     import torch
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class MixupFn:
     """(x, y) → (x̃, (1 - s) ỹ + s / C): mixed inputs and smoothed soft targets, as ``timm.data.Mixup`` gives.
 
-    Batches of any size, odd ones too. ``x`` itself is left as it is. Where the script runs under autocast,
-    call it there: the pass that measures embeddings is then as cheap as the others.
+    Batches may have any size, also an odd one, and ``x`` itself is not changed. Where the script runs under
+    autocast, call it there, so that the pass for embeddings is as cheap as the others.
 
     Args:
         method: a method with a batch form and ``num_classes``.
         model: the network in training, for methods that measure distances between its embeddings (SK Mixup,
-            unless it was built with ``space="input"``). Its mode and statistics come out as they went in.
+            unless it was built with ``space="input"``). Its mode and statistics are not changed.
         label_smoothing: s, the share of each target that is spread evenly over the classes.
         generator: a CPU generator for everything that is drawn; torch's own by default.
 
@@ -53,14 +53,11 @@ class MixupFn:
         label_smoothing: float = 0.0,
         generator: torch.Generator | None = None,
     ) -> None:
-        self.method = batch_method(method, "use method.loss(model, x, y) in place of mixup_fn and criterion")
+        otherwise = "use method.loss(model, x, y) in place of mixup_fn and criterion"
+        self.method = check_batch_form(method, otherwise)
         if method.num_classes is None:
             raise ValueError("method must know num_classes to make soft targets, got num_classes=None")
-        if model is None and needs_embeddings(method):
-            raise ValueError(
-                "model is needed to measure distances between its embeddings, got None: pass it, or build "
-                "the method with space='input'"
-            )
+        check_model(method, model)
         self.num_classes = method.num_classes
         self.model = model
         self.label_smoothing = checks.fraction("label_smoothing", label_smoothing)
@@ -70,9 +67,8 @@ class MixupFn:
     def __call__(self, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """Mixed inputs (n, ...) and soft targets (n, C) of class indices (n,) or soft rows (n, C)."""
         if self.mixup_enabled:
-            x, target = self.method(
-                x, target, measuring(self.method, self.model, x), generator=self.generator
-            )
+            embeddings = embeddings_on_demand(self.method, self.model, x)
+            x, target = self.method(x, target, embeddings, generator=self.generator)
         elif not target.is_floating_point():
             target = one_hot(target, self.num_classes)
         return x, target * (1 - self.label_smoothing) + self.label_smoothing / self.num_classes

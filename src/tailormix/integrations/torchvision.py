@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from torch.utils.data import default_collate
 
-from tailormix.integrations.common import batch_method, measuring, needs_embeddings
+from tailormix.integrations.common import check_batch_form, check_model, embeddings_on_demand
 
 if TYPE_CHECKING:
     from torch import nn
@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     from tailormix.method import Method
 
 
-OTHERWISE = "use method.loss(model, images, labels) in the training loop"
-
-
 @final
 class BatchMixup:
-    """(images, labels) → (mixed images, soft labels); anything after these two is handed on as it came.
+    """(images, labels) → (mixed images, soft labels); further entries of the batch are passed through.
 
     Args:
         method: a method with a batch form, and with ``num_classes`` if labels are class indices.
@@ -40,21 +37,17 @@ class BatchMixup:
     """
 
     def __init__(self, method: Method, *, model: nn.Module | None = None) -> None:
-        self.method = batch_method(method, OTHERWISE)
+        self.method = check_batch_form(method, "use method.loss(model, images, labels) in the training loop")
+        check_model(method, model, "pass it (after the loader, not in collate_fn)")
         self.model = model
-        if model is None and needs_embeddings(method):
-            raise ValueError(
-                "model is needed to measure distances between its embeddings, got None: pass it (after the "
-                "loader, not in collate_fn), or build the method with space='input'"
-            )
 
     def __call__(self, *inputs: Any) -> Any:
-        """Images and labels, as two arguments or as one tuple or list; in the same form back."""
+        """Mix a batch: two arguments, or one tuple or list, which comes back in the same form."""
         batch = inputs if len(inputs) > 1 else inputs[0]
         if not isinstance(batch, (tuple, list)) or len(batch) < 2:
             raise TypeError(f"expected a batch (images, labels), got {type(batch).__name__}")
         images, labels, *others = batch
-        mixed = self.method(images, labels, measuring(self.method, self.model, images))
+        mixed = self.method(images, labels, embeddings_on_demand(self.method, self.model, images))
         return [*mixed, *others] if isinstance(batch, list) else (*mixed, *others)
 
 

@@ -1,6 +1,6 @@
-"""Train ERM, Mixup and SK Mixup on digits and moons, judge them, and write one page with all the pictures.
+"""Train ERM, Mixup and SK Mixup on digits and moons, evaluate them, and write one page with all figures.
 
-Run ``make demo``, or ``python examples/demo.py --out demo``. It takes about a minute on two
+Run ``make demo``, or ``python examples/demo.py --out demo``. It takes about half a minute on two
 cores; a second call trains nothing again.
 """
 
@@ -35,8 +35,8 @@ HERE = Path(__file__).parent
 LEAD = (
     "Three ways to train the same small networks: on the data as they are (ERM), on random mixtures (Mixup), "
     "and on mixtures that are the stronger the closer two samples are (SK Mixup). Each is trained with "
-    "several seeds, chosen and temperature-scaled on a validation split, and judged on test points that took "
-    "part in neither."
+    "several seeds, selected and temperature-scaled on a validation split, and evaluated on test points that "
+    "took part in neither."
 )
 
 
@@ -46,19 +46,22 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=4, help="runs of each method")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--epochs", type=int, default=5000, help="of the toys")
-    parser.add_argument("--run-epochs", type=int, help="of the runs, in place of their own")
+    parser.add_argument("--run-epochs", type=int, help="of the runs, instead of their own number")
     parser.add_argument("--png", type=Path, help="also write an overview picture there")
     options = parser.parse_args(arguments)
     started, console = time.monotonic(), Console()
     runs = tasks(options.out / "runs", options.seeds, options.run_epochs)
     toys = options.out / "runs" / f"toys-{options.epochs}.safetensors"
-    carry_out(runs, toys, options.epochs, options.jobs, console)
+    train_all(runs, toys, options.epochs, options.jobs, console)
     read, skipped = read_runs([task.path for task in runs])
     problems, shown = problems_of(read), outcomes(toys)
     for problem in problems:
         console.print(table(problem))
     page = options.out / "index.html"
-    sections = [Section("seen", "Who is too sure?", seen(problems)), toy_section(shown, options.epochs)]
+    sections = [
+        Section("findings", "Who is too confident?", findings(problems)),
+        toy_section(shown, options.epochs),
+    ]
     title = "How sure should a model be?"
     write_atomically(
         page,
@@ -70,13 +73,13 @@ def main(arguments: list[str] | None = None) -> None:
     console.print(f"{seconds} Open [bold]{page}[/bold] in a browser.", highlight=False, soft_wrap=True)
 
 
-def carry_out(runs: list[Task], toys: Path, epochs: int, jobs: int, console: Console) -> None:
+def train_all(runs: list[Task], toys: Path, epochs: int, jobs: int, console: Console) -> None:
     """Train what has not been trained yet, several at a time."""
-    open_tasks = [delayed(task.carry_out)() for task in runs if not task.done]
+    pending = [delayed(task.train)() for task in runs if not task.done]
     if not toys.exists():
-        open_tasks.insert(0, delayed(learn)(epochs, toys))
-    finished = Parallel(min(jobs, max(1, len(open_tasks))), return_as="generator_unordered")(open_tasks)
-    for _ in track(finished, "training", total=len(open_tasks), console=console, transient=True):
+        pending.insert(0, delayed(learn)(epochs, toys))
+    finished = Parallel(min(jobs, max(1, len(pending))), return_as="generator_unordered")(pending)
+    for _ in track(finished, "training", total=len(pending), console=console, transient=True):
         pass
 
 
@@ -95,10 +98,10 @@ def table(problem: Problem) -> Table:
     return result
 
 
-def seen(problems: list[Problem]) -> Markup:
-    """What the numbers of these very runs say, in words."""
+def findings(problems: list[Problem]) -> Markup:
+    """What the numbers of these runs say."""
     items = [
-        Markup("<li><b>{}, {}</b>: {}</li>").format(problem.title, group.label, verdict(group))
+        Markup("<li><b>{}, {}</b>: {}</li>").format(problem.title, group.label, judgement(group))
         for problem in problems
         for group in problem.groups
     ]
@@ -108,7 +111,7 @@ def seen(problems: list[Problem]) -> Markup:
 
 
 def range_of(problem: Problem) -> str:
-    """How far the methods lie apart before temperature, and after."""
+    """How far apart the methods are before temperature scaling, and after."""
     before, after = (
         [100 * group.metric(stage, "ece").mean for group in problem.groups] for stage in (BEFORE, AFTER)
     )
@@ -118,16 +121,17 @@ def range_of(problem: Problem) -> str:
     )
 
 
-def verdict(group: Group) -> str:
-    """Accuracy beside mean confidence, over all seeds, and what that makes of the model."""
+def judgement(group: Group) -> str:
+    """Accuracy beside mean confidence, over all seeds, and which of them is larger."""
     curve = pooled_reliability(group)
-    right, sure = 100 * curve.mean_accuracy, 100 * curve.mean_confidence
-    fault = "too sure of itself" if sure > right + 1 else "too modest" if sure < right - 1 else "about right"
-    return f"right in {right:.1f} % of all cases, {sure:.1f} % sure on average: {fault}."
+    accuracy, confidence = 100 * curve.mean_accuracy, 100 * curve.mean_confidence
+    verdict = "overconfident" if confidence > accuracy + 1 else "about right"
+    verdict = "underconfident" if confidence < accuracy - 1 else verdict
+    return f"accuracy {accuracy:.1f} %, mean confidence {confidence:.1f} %: {verdict}."
 
 
 def toy_section(shown: list[Outcome], epochs: int) -> Section:
-    """The paper's toy figures: frontiers, the density behind them, and their numbers."""
+    """The paper's toy figures: decision frontiers, the density of the coefficient, and their numbers."""
     loader = ChoiceLoader([FileSystemLoader(HERE), PackageLoader("tailormix.reports", "")])
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     html = environment.get_template("demo_toys.html.jinja").render(

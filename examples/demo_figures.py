@@ -1,4 +1,4 @@
-"""The pictures of the toys for the page, and one PNG for the README."""
+"""The figures of the toys for the page, and one PNG for the README."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TAU_MAX, TAU_STD = 1.0, 0.25
 
 
 def boundary_picture(outcome: Outcome) -> PageFigure:
-    """One panel, without any border: the heat map fills it."""
+    """One panel that the heat map fills."""
     figure = Figure(figsize=(3.6, 3.0))
     axes = figure.add_axes((0, 0, 1, 1))
     draw_boundary(axes, outcome.grid, outcome.extent, outcome.train, outcome.test)
@@ -41,7 +41,7 @@ def boundary_picture(outcome: Outcome) -> PageFigure:
 
 
 def density_picture() -> PageFigure:
-    """The law of the mixing coefficient against distance, with its scale."""
+    """The density of the mixing coefficient against distance, with its scale."""
     figure = new_figure(5.2, 3.9)
     axes = figure.add_subplot()
     image = draw_kernel_density(axes, TAU_MAX, TAU_STD)
@@ -61,15 +61,15 @@ def density_picture() -> PageFigure:
 
 
 def draw_reliabilities(axes: Axes, problem: Problem) -> None:
-    """Draw one line a method, before temperature; the larger a dot, the more points have that confidence."""
+    """Draw one line per method, before temperature; larger dots stand for more points."""
     axes.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle=(0, (4, 4)), zorder=1)
     for group, style in zip(
         problem.groups, line_styles([g.method["name"] for g in problem.groups]), strict=True
     ):
         curve = pooled_reliability(group)
-        kept = curve.count >= curve.count.sum() / 500  # a handful of points says nothing
-        share = curve.count[kept] / curve.count.sum()
-        x, y = curve.confidence[kept], curve.accuracy[kept]
+        enough = curve.count >= curve.count.sum() / 500
+        share = curve.count[enough] / curve.count.sum()
+        x, y = curve.confidence[enough], curve.accuracy[enough]
         axes.plot(x, y, "o-", color=style.colour, markersize=0, linewidth=1.6, label=group.label)
         axes.scatter(x, y, s=12 + 200 * share, color=style.colour, alpha=0.75, linewidths=0)
     axes.set(xlim=(0.15, 1.03), ylim=(0.15, 1.03), xlabel="confidence", ylabel="accuracy")
@@ -77,7 +77,7 @@ def draw_reliabilities(axes: Axes, problem: Problem) -> None:
 
 
 def overview_png(outcomes: list[Outcome], digits: Problem, path: Path) -> None:
-    """Two toys × three methods, the density and the digits beside them, in few colours and bytes."""
+    """Two toys × three methods, the density and the digits beside them, in few colours."""
     figure = Figure(figsize=(11, 4.9), layout="constrained", dpi=100)
     left, right = figure.subfigures(1, 2, width_ratios=(2.35, 1))
     panels = left.subplots(2, 3)
@@ -89,10 +89,10 @@ def overview_png(outcomes: list[Outcome], digits: Problem, path: Path) -> None:
     draw_kernel_density(density, TAU_MAX, TAU_STD)
     draw_reliabilities(reliability, digits)
     density.set_title("Density of the mixing coefficient", fontsize=10)
-    reliability.set_title("Digits: is confidence deserved?", fontsize=10)
-    drawn, kept = io.BytesIO(), io.BytesIO()
+    reliability.set_title("Digits: accuracy by confidence", fontsize=10)
+    drawn, reduced = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png")
-    few = Image.open(drawn).convert("RGB").convert("P", palette=Image.Palette.ADAPTIVE, colors=256)
-    few.save(kept, format="png", optimize=True)
+    palette = Image.open(drawn).convert("RGB").convert("P", palette=Image.Palette.ADAPTIVE, colors=256)
+    palette.save(reduced, format="png", optimize=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, kept.getvalue())
+    write_atomically(path, reduced.getvalue())

@@ -10,7 +10,7 @@ from tailormix.training import run_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: a shipped experiment each, and what is set on top; 90 digits are so few that plain training gets too sure
+#: a shipped experiment each, and its settings; 90 digits are so few that plain training is overconfident
 PROBLEMS: dict[str, tuple[str, list[str]]] = {
     "digits": (
         "digits-mlp",
@@ -38,11 +38,11 @@ class Task:
 
     @property
     def done(self) -> bool:
-        """Whether it need not be trained again."""
+        """Whether the run is complete."""
         return run_folder.read_json(self.path / run_folder.RESULT) is not None
 
-    def carry_out(self) -> None:
-        """Train and judge; an earlier try is taken up where it stopped."""
+    def train(self) -> None:
+        """Train and evaluate; an interrupted run is resumed."""
         import torch
 
         from tailormix.experiments.experiment import read
@@ -53,7 +53,7 @@ class Task:
 
 
 def tasks(out: Path, seeds: int, epochs: int | None = None) -> list[Task]:
-    """Every problem, method and seed; other settings lead to another folder."""
+    """Every problem, method and seed; each combination of settings has its own folder."""
     from tailormix.experiments.experiment import fingerprint, read
 
     found = []

@@ -1,4 +1,4 @@
-"""The toy problems of the paper, and how they are learned: data, network and settings of its scripts."""
+"""The toy problems of the paper, with the data, network and settings of its scripts."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Outcome:
 
 
 def learn(epochs: int, path: Path) -> None:
-    """Train all toys on 70 points each, full batch, with Adam, and keep their weights in a file."""
-    torch.set_num_threads(1)  # the networks are tiny: threads would only wait for each other
+    """Train all toys on 70 points each, full batch, with Adam, and write their weights to a file."""
+    torch.set_num_threads(1)  # the networks are tiny
     data = {name: tuple(map(as_tensor, split(name)[0])) for name in DATA}
     batches = [(data[name][0], data[name][1][:, None]) for name, _ in TASKS]
     weights = train([METHODS[method]() for _, method in TASKS], batches, epochs)
@@ -74,7 +74,7 @@ def learn(epochs: int, path: Path) -> None:
 def train(
     methods: list[tailormix.Method], batches: list[tuple[Tensor, Tensor]], epochs: int
 ) -> dict[str, Tensor]:
-    """All networks at once, as stacks of weights, which is much faster; none knows of the others.
+    """Train all networks at once, as stacks of weights, which is much faster; they do not interact.
 
     Each is one hidden layer of 20 and one logit, as the released scripts build it, and starts from the same
     seed, as does the random stream that its method draws from.
@@ -119,7 +119,7 @@ def split(data: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
 
 
 def outcomes(path: Path) -> list[Outcome]:
-    """What the trained networks say of 30 test points, of 5000 fresh ones and of the plane."""
+    """Predictions of the trained networks for 30 test points, 5000 fresh ones and the plane."""
     weights = load(path.read_bytes())
     return [
         outcome(data, method, {name: weight[k : k + 1] for name, weight in weights.items()})
@@ -128,7 +128,7 @@ def outcomes(path: Path) -> list[Outcome]:
 
 
 def outcome(data: str, method: str, weights: dict[str, Tensor]) -> Outcome:
-    """One network's answers."""
+    """The predictions of one network."""
     learned, tested = split(data)
     extent = bounding_box(np.concatenate((learned[0], tested[0])))
     parts = {"test": tested, "fresh": DATA[data](FRESH, FRESH_SEED)}

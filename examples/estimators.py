@@ -1,4 +1,4 @@
-"""The estimators in a scikit-learn program: a pipeline, a search, calibrated answers.
+"""The estimators in a scikit-learn program: a search over settings, calibrated predictions.
 
 Run ``python examples/estimators.py``; ``--rows`` and ``--epochs`` make it shorter.
 """

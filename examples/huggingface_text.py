@@ -1,7 +1,7 @@
-"""Hugging Face: a tiny BERT learns to tell made-up reviews apart, mixed at its embedding layer.
+"""Hugging Face: a tiny BERT classifies synthetic reviews, mixed at its embedding layer.
 
 Run ``python examples/huggingface_text.py --method regmixup``. Nothing is downloaded. Some of the reviews
-are of two minds, so that certainty would be out of place.
+are ambiguous, so that a confidence of 1 would be wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST = 14
 
 
 def review(draw: random.Random) -> tuple[list[str], int]:
-    """One to three clauses; most of their adjectives are of the mood that the label names."""
+    """One to three clauses; most of their adjectives have the mood of the label."""
     label = draw.randrange(2)
     words = ["[CLS]"]
     for clause in range(draw.randint(1, 3)):

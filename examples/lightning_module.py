@@ -1,4 +1,4 @@
-"""Lightning with any method: in the training step, or by a callback that mixes what an old one is given.
+"""Lightning with any method: in the training step, or by a callback that mixes the batches before it.
 
 Run ``python examples/lightning_module.py --method regmixup``, or with ``--callback`` for methods that mix
 batches. ``tailormix list methods`` names them.
@@ -22,7 +22,7 @@ from tailormix.models import build
 
 
 class Digits(LightningModule):
-    """A small network; with a method it mixes in the training step, without one it is as it always was."""
+    """A small network; with a method it mixes in the training step, without one it trains as usual."""
 
     def __init__(self, method: Method | None = None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""SK Mixup in a plain PyTorch loop: handwritten digits, a small network, and how far it can be trusted.
+"""SK Mixup in a plain PyTorch loop: handwritten digits, a small network, and its calibration.
 
 Run ``python examples/plain_loop.py``. It takes a few seconds.
 """

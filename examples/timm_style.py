@@ -1,4 +1,4 @@
-"""A loop in the manner of timm's training script: its ``mixup_fn`` is SK Mixup, switched off at the end.
+"""A loop in the style of timm's training script: its ``mixup_fn`` is SK Mixup, switched off at the end.
 
 Run ``python examples/timm_style.py``. With timm installed, ``--model timm:resnet10t`` and the like work too.
 """

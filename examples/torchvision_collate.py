@@ -1,4 +1,4 @@
-"""Mixing in the loader, in torchvision's manner: SK Mixup by distances between images, as a collate function.
+"""Mixing in the loader, as with torchvision: SK Mixup by distances between images, as a collate function.
 
 Run ``python examples/torchvision_collate.py``. With ``--after`` batches are mixed after the loader instead,
 by distances between the embeddings of the network.

@@ -1,17 +1,22 @@
-"""Every example of an integration runs, learns something, and prints numbers that can be what it says."""
+"""Every example runs on small settings, learns something, and prints plausible numbers."""
 
 from __future__ import annotations
 
 import re
 import runpy
+from typing import TYPE_CHECKING
 
 import pytest
 
 from helpers import ROOT
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[..., list[tuple[float, ...]]]
+
 EXAMPLES = ROOT / "examples"
 SCORES = re.compile(r"accuracy (\S+)  ECE (\S+)  NLL (\S+)$", re.MULTILINE)
-Run = "Callable[..., list[tuple[float, ...]]]"
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*does not have many workers"),
@@ -53,7 +58,7 @@ def test_lightning_mixes_alike_in_the_step_and_in_the_callback(run: Run) -> None
     assert step[0] > 0.6
 
 
-def test_the_loop_in_timms_manner_switches_mixing_off(run: Run) -> None:
+def test_the_loop_in_the_style_of_timm_switches_mixing_off(run: Run) -> None:
     scores = run("timm_style", "--epochs", "2", "--mixup-off-epoch", "1")
     assert len(scores) == 2
     assert scores[-1][0] > 0.7
@@ -69,3 +74,10 @@ def test_mixing_in_and_after_the_loader(run: Run, how: list[str]) -> None:
 def test_text_of_hugging_face(run: Run, method: str) -> None:
     ((accuracy, _, _),) = run("huggingface_text", "--epochs", "5", "--reviews", "300", "--method", method)
     assert accuracy > 0.6
+
+
+def test_the_estimators(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(EXAMPLES / "estimators.py"))["main"](["--rows", "40", "--epochs", "2"])
+    printed = capsys.readouterr().out
+    assert re.search(r"wine: .*tau_std.*temperature \d", printed)
+    assert re.search(r"diabetes: rmse [\d.]+, coverage [\d.]+", printed)

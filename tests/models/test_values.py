@@ -5,7 +5,7 @@ from torch import nn
 
 from tailormix.models.lstnet import Attention, LSTNet, Skip
 from tailormix.models.resnet import ResNet
-from tailormix.models.vit import Attention as SelfAttention
+from tailormix.models.vit import SelfAttention
 
 
 def test_self_attention_is_torch_multihead_attention() -> None:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set: the function that reads it, its task, one line about it, and its files if published."""
+    """A data set: the function that reads it, one line about it, its files if published, and its task."""
 
     loader: Callable[..., DataSplits]
-    task: Literal["classification", "regression", "either"]
     summary: str
     files: PublishedFiles | None = None
+    task: Literal["classification", "regression", "either"] = "classification"
 
     @property
     def source(self) -> Literal["built in", "published", "custom"]:
@@ -38,72 +38,47 @@ class DataSet:
 
 
 DATASETS: dict[str, DataSet] = {
-    "moons": DataSet(toys.load_moons, "classification", "two interleaved half circles"),
-    "circles": DataSet(toys.load_circles, "classification", "two circles, one inside the other"),
-    "digits": DataSet(images.load_digits, "classification", "1797 handwritten digits, 8 x 8"),
-    "cifar10": DataSet(
-        images.load_cifar10, "classification", "60 000 photographs, 32 x 32, 10 classes", published.CIFAR10
-    ),
-    "cifar100": DataSet(
-        images.load_cifar100, "classification", "60 000 photographs, 32 x 32, 100 classes", published.CIFAR100
-    ),
+    "moons": DataSet(toys.load_moons, "two interleaved half circles"),
+    "circles": DataSet(toys.load_circles, "two circles, one inside the other"),
+    "digits": DataSet(images.load_digits, "1797 handwritten digits, 8 x 8"),
+    "cifar10": DataSet(images.load_cifar10, "60 000 photographs, 32 x 32, 10 classes", published.CIFAR10),
+    "cifar100": DataSet(images.load_cifar100, "60 000 photographs, 32 x 32, 100 classes", published.CIFAR100),
     "tiny-imagenet": DataSet(
-        images.load_tiny_imagenet,
-        "classification",
-        "110 000 photographs, 64 x 64, 200 classes",
-        published.TINY_IMAGENET,
+        images.load_tiny_imagenet, "110 000 photographs, 64 x 64, 200 classes", published.TINY_IMAGENET
     ),
     "imagenet": DataSet(
-        imagenet.load_imagenet,
-        "classification",
-        "ImageNet-1k, 1.3 million photographs (registration)",
-        published.IMAGENET,
+        imagenet.load_imagenet, "ImageNet-1k, 1.3 million photographs (registration)", published.IMAGENET
     ),
     "cifar10-c": DataSet(
-        shifted.load_cifar10_c,
-        "classification",
-        "CIFAR-10's test set, corrupted; test only",
-        published.CIFAR10_C,
+        shifted.load_cifar10_c, "CIFAR-10's test set, corrupted; test only", published.CIFAR10_C
     ),
     "cifar100-c": DataSet(
-        shifted.load_cifar100_c,
-        "classification",
-        "CIFAR-100's test set, corrupted; test only",
-        published.CIFAR100_C,
+        shifted.load_cifar100_c, "CIFAR-100's test set, corrupted; test only", published.CIFAR100_C
     ),
     "imagenet-r": DataSet(
-        shifted.load_imagenet_r,
-        "classification",
-        "renditions of 200 ImageNet classes; test only",
-        published.IMAGENET_R,
+        shifted.load_imagenet_r, "renditions of 200 ImageNet classes; test only", published.IMAGENET_R
     ),
     "imagenet-a": DataSet(
-        shifted.load_imagenet_a,
-        "classification",
-        "hard photographs of 200 classes; test only",
-        published.IMAGENET_A,
+        shifted.load_imagenet_a, "hard photographs of 200 classes; test only", published.IMAGENET_A
     ),
     "fashion-mnist": DataSet(
-        images.load_fashion_mnist,
-        "classification",
-        "70 000 pictures of clothes, 28 x 28",
-        published.FASHION_MNIST,
+        images.load_fashion_mnist, "70 000 pictures of clothes, 28 x 28", published.FASHION_MNIST
     ),
     "airfoil": DataSet(
-        tables.load_airfoil, "regression", "noise of 1503 airfoil measurements, 5 features", published.AIRFOIL
+        tables.load_airfoil, "noise of 1503 airfoil measurements, 5 features", published.AIRFOIL, "regression"
     ),
     "exchange-rate": DataSet(
         series.load_exchange_rate,
-        "regression",
         "daily rates of 8 currencies, 1990 to 2016",
         published.EXCHANGE_RATE,
+        "regression",
     ),
     "electricity": DataSet(
-        series.load_electricity, "regression", "hourly consumption of 321 clients", published.ELECTRICITY
+        series.load_electricity, "hourly consumption of 321 clients", published.ELECTRICITY, "regression"
     ),
-    "npz": DataSet(custom.load_npz, "either", "your arrays x and y in one .npz file"),
-    "csv": DataSet(custom.load_csv, "either", "your table with a target column"),
-    "folder": DataSet(custom.load_folder, "classification", "your images, one folder per class"),
+    "npz": DataSet(custom.load_npz, "your arrays x and y in one .npz file", task="either"),
+    "csv": DataSet(custom.load_csv, "your table with a target column", task="either"),
+    "folder": DataSet(custom.load_folder, "your images, one folder per class"),
 }
 
 

@@ -121,7 +121,7 @@ class Block(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(width, eps=1e-6)
-        self.attention = Attention(width, heads)
+        self.attention = SelfAttention(width, heads)
         self.norm2 = nn.LayerNorm(width, eps=1e-6)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
@@ -133,7 +133,7 @@ class Block(nn.Module):
 
 
 @final
-class Attention(nn.Module):
+class SelfAttention(nn.Module):
     """softmax(Q Kᵀ / √d) V over ``heads`` heads, with biases: (n, tokens, width) → the same."""
 
     def __init__(self, width: int, heads: int) -> None:

@@ -79,7 +79,7 @@ def publish(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pu
         download = Download(address + page, "test/body.bin", size, checksum)
         stored = StoredFile("test/body.bin", ((len(BODY), checksum),))
         files = PublishedFiles("test", (download,), (stored,))
-        monkeypatch.setitem(DATASETS, "test", DataSet(Any, "either", "for tests", files))
+        monkeypatch.setitem(DATASETS, "test", DataSet(Any, "for tests", files))
         return partial(get, "test", tmp_path)
 
     (tmp_path / "test").mkdir()
@@ -200,7 +200,7 @@ def archived(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
     checksum = f"sha256:{hashlib.sha256(BODY).hexdigest()}"
     download = Download(f"{address}/x", "test.tar.gz", len(BODY), checksum, unpack=True)
     files = PublishedFiles("test", (download,), (StoredFile("test/one.bin", ((20_000 * 256, None),)),))
-    monkeypatch.setitem(DATASETS, "test", DataSet(Any, "either", "for tests", files))
+    monkeypatch.setitem(DATASETS, "test", DataSet(Any, "for tests", files))
     return partial(get, "test", tmp_path)
 
 
@@ -244,6 +244,6 @@ def test_foreign_archive_is_refused(
     files = DATASETS["test"].files
     assert files is not None
     other = PublishedFiles("other", files.downloads, files.files)
-    monkeypatch.setitem(DATASETS, "test", DataSet(Any, "either", "for tests", other))
+    monkeypatch.setitem(DATASETS, "test", DataSet(Any, "for tests", other))
     with pytest.raises(DataError, match=r"expected a folder other, got \['test'\]"):
         archived()

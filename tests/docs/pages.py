@@ -1,11 +1,11 @@
-"""Pages of the documentation as lists of code blocks, and the notes that stand in comments above them."""
+"""Pages of the documentation as lists of code blocks, and what those print."""
 
 from __future__ import annotations
 
+import math
 import re
-import runpy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
@@ -14,40 +14,35 @@ from helpers import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-NOTE = re.compile(r"<!-- (needs|tolerance): (\S+) -->")
-#: what the tests know how to check; a block in any other language fails
-LANGUAGES = ("python", "console", "text", "toml")
+NOTE = re.compile(r"<!-- (needs|source|tolerance): (\S+) -->")
+NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+PIECES = re.compile(rf"(\.\.\.|\s+|{NUMBER})")
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block.
+    """A code block.
 
     Attributes:
-        page: path from the root.
-        line: of its fence.
+        place: page and line.
         language: its info string.
-        text: what is inside.
-        needs: a module that it imports and the library does not bring (``<!-- needs: timm -->`` above it).
+        text: its contents.
+        needs: a module that it imports and the library does not install (``<!-- needs: timm -->`` above it).
+        source: an object from whose source it quotes lines, instead of being run.
         tolerance: by how much printed numbers may differ (``<!-- tolerance: 0.1 -->`` above it).
 
     """
 
-    page: str
-    line: int
+    place: str
     language: str
     text: str
     needs: str | None = None
+    source: str | None = None
     tolerance: float = 0.0
-
-    @property
-    def place(self) -> str:
-        """Where it is."""
-        return f"{self.page}:{self.line}"
 
 
 def pages() -> list[Path]:
-    """All pages that are written by hand."""
+    """All pages of the documentation."""
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -63,21 +58,35 @@ def blocks_of(text: str, page: str = "page") -> list[Block]:
     for token in MarkdownIt().parse(text):
         if token.type == "html_block":
             notes = dict(NOTE.findall(token.content))
-        elif token.type in ("fence", "code_block"):
-            line = (token.map or [0])[0] + 1
-            tolerance = float(notes.get("tolerance", 0))
-            language = token.info.strip()
-            found.append(Block(page, line, language, token.content, notes.get("needs"), tolerance))
-        if token.type != "html_block":
-            notes = {}
+            continue
+        if token.type in ("fence", "code_block"):
+            place, tolerance = f"{page}:{(token.map or [0])[0] + 1}", float(notes.get("tolerance", 0))
+            needs, source = notes.get("needs"), notes.get("source")
+            found.append(Block(place, token.info.strip(), token.content, needs, source, tolerance))
+        notes = {}
     return found
 
 
-def blocks_on(page: Path) -> list[Block]:
-    """All code blocks of a file."""
-    return blocks_of(page.read_text(encoding="utf-8"), name_of(page))
+def same(printed: str, promised: str, tolerance: float = 0.0) -> bool:
+    """Whether both agree up to white space, and numbers up to the tolerance; ``...`` stands for anything.
+
+    >>> same("ECE 0.051, 3", "ECE 0.05, 3", tolerance=0.01), same("ECE 0.08", "ECE 0.05", tolerance=0.01)
+    (True, False)
+    >>> same("a b c", "a ... c"), same("a b c", "a ... d"), same("0.51", "0.5")
+    (True, False, False)
+    """
+    pieces = [piece for piece in PIECES.split(promised.strip()) if piece]
+    match = re.fullmatch("".join(_pattern(piece, tolerance) for piece in pieces), printed.strip(), re.DOTALL)
+    expected = [piece for piece in pieces if tolerance and re.fullmatch(NUMBER, piece)]
+    return match is not None and all(
+        math.isclose(float(value), float(wanted), rel_tol=0, abs_tol=tolerance + 1e-9)
+        for value, wanted in zip(match.groups(), expected, strict=True)
+    )
 
 
-def script(name: str) -> dict[str, Any]:
-    """What a Python file beside the pages defines."""
-    return runpy.run_path(str(ROOT / "docs" / f"{name}.py"))
+def _pattern(piece: str, tolerance: float) -> str:
+    if piece == "...":
+        return ".*?"
+    if piece.isspace():
+        return r"\s+"
+    return f"({NUMBER})" if tolerance and re.fullmatch(NUMBER, piece) else re.escape(piece)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
-import tomllib
+import pkgutil
 import warnings
 from pathlib import Path
 
@@ -12,21 +13,19 @@ import pytest
 import torch
 
 from docs.command_lines import check, lines_of
-from docs.pages import LANGUAGES, Block, blocks_of, blocks_on, name_of, pages
-from docs.printed import same
+from docs.pages import Block, blocks_of, name_of, pages, same
 from docs.stand_ins import present
-from tailormix.experiments.experiment import read
+from tailormix.experiments import read
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)
 def test_blocks_run_in_order(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One name space and one folder for a page, since later blocks go on from earlier ones."""
+    """The blocks of a page share names and a folder, since later ones continue earlier ones."""
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(0)
     names: dict[str, object] = {"__name__": name_of(page)}
     printed = ""
-    for block in blocks_on(page):
-        assert block.language in LANGUAGES, f"{block.place}: a block in {block.language!r} escapes this test"
+    for block in blocks_of(page.read_text(encoding="utf-8"), name_of(page)):
         if block.language == "text":
             assert same(printed, block.text, block.tolerance), (block.place, printed)
         else:
@@ -34,54 +33,47 @@ def test_blocks_run_in_order(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def run(block: Block, names: dict[str, object]) -> str:
-    """Run a block; what it printed."""
-    if block.language == "toml":
-        return toml(block)
+    """Run a block; returns what it printed."""
+    if block.source is not None:
+        source = inspect.getsource(pkgutil.resolve_name(block.source))
+        for line in block.text.splitlines():
+            assert line.strip() in source, (block.place, line)
+        return ""
+    if block.language == "toml":  # an experiment, whose first line names its file: later commands can use it
+        path = Path(block.text.splitlines()[0].removeprefix("# "))
+        path.write_text(block.text, encoding="utf-8")
+        read(str(path))
+        return ""
     if block.language == "console":
         return "".join(map(check, lines_of(block.text)))
-    code = compile(block.text, block.place, "exec", dont_inherit=True)
+    assert block.language == "python", f"{block.place}: no check for a block in {block.language!r}"
     output = io.StringIO()
-    with contextlib.redirect_stdout(output), warnings.catch_warnings():
+    with contextlib.redirect_stdout(output), warnings.catch_warnings(), present(block.needs):
         if block.needs is not None:  # other libraries warn of one another
             warnings.simplefilter("ignore")
-        with present(block.needs):
-            exec(code, names)
+        exec(compile(block.text, block.place, "exec", dont_inherit=True), names)
     return output.getvalue()
 
 
-def toml(block: Block) -> str:
-    """An experiment file, which its comment in the first line names; command lines below can use it."""
-    name = block.text.splitlines()[0].removeprefix("# ")
-    tomllib.loads(block.text)
-    Path(name).write_text(block.text, encoding="utf-8")
-    read(name)
-    return ""
-
-
-def test_a_block_cannot_escape() -> None:
+def test_no_block_escapes() -> None:
     """Without a language, indented, behind tildes, or inside a list: all are found."""
     text = "```\na\n```\n\n    b\n\n~~~sh\nc\n~~~\n\n- d\n\n  ```python\n  e\n  ```\n"
     assert [block.language for block in blocks_of(text)] == ["", "", "sh", "python"]
     assert not any("<pre" in page.read_text(encoding="utf-8") for page in pages())
 
 
-def test_notes_belong_to_the_next_block_alone() -> None:
-    text = "<!-- needs: nowhere.at.all -->\n```python\na\n```\n\n```python\nb\n```\n"
-    first, second = blocks_of(text)
-    assert (first.needs, second.needs) == ("nowhere.at.all", None)
-
-
 @pytest.mark.parametrize(
     "line",
-    ["tailormix trian moons", "tailormix train moons --sead 1", "make tea", "pip install .[tea]", "rm x"],
+    [
+        "tailormix trian moons",
+        "tailormix train moons --sead 1",
+        "tailormix train moons --set epoch=1",
+        "make tea",
+        "pip install .[tea]",
+        "rm x",
+    ],
 )
 def test_a_wrong_command_line_fails(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Exception, match=r"trian|sead|tea|rm"):
+    with pytest.raises(Exception, match=r"trian|sead|epoch|tea|rm"):
         check(line.split())
-
-
-def test_a_wrong_experiment_file_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="did you mean 'epochs'"):
-        toml(Block("page", 1, "toml", '# x.toml\nepoch = 1\n[data]\nname = "moons"\n[model]\nname = "mlp"\n'))

@@ -1,4 +1,4 @@
-"""Lets the site show docstrings as they are meant: tables, references and examples become Markdown."""
+"""Turns tables, references and examples of docstrings into Markdown for the site."""
 
 from __future__ import annotations
 

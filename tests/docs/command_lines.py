@@ -98,7 +98,8 @@ def _pip(arguments: list[str]) -> str:
     """``pip install .`` or ``pip install ".[extra]"``, with an extra that exists."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     match = re.fullmatch(r"install \.(?:\[([\w,]+)\])?", " ".join(arguments))
-    assert match and set((match[1] or "all").split(",")) <= set(extras), arguments
+    assert match, arguments
+    assert set((match[1] or "all").split(",")) <= set(extras), arguments
     return ""
 
 

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -18,6 +18,9 @@ from docs.pages import name_of, pages
 from helpers import ROOT
 from sharing import made_once
 from tailormix import METHODS, build_method
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 REFERENCE = {
     "methods": ["tailormix"],

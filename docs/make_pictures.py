@@ -1,4 +1,4 @@
-"""Draws the pictures of the documentation with the functions of the library: ``python docs/make_pictures.py``."""
+"""Draws the pictures of the documentation with the library: ``python docs/make_pictures.py``."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from support_posthoc import gaussian, split
+from support_calibration import gaussian, split
 from tailormix.calibration.predictions import Predictions, save_predictions
 from tailormix.cli.evaluate import evaluate
 

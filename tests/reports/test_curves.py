@@ -8,7 +8,7 @@ from scipy import stats
 from support_metrics import classifier, regressor
 from tailormix import metrics
 from tailormix.reports import reliability_curve, risk_coverage_curve, spread_curve
-from tailormix.reports.curves import risk_of_spread
+from tailormix.reports.curves import regression_risk
 
 
 def test_reliability_agrees_with_scikit_learn() -> None:
@@ -61,7 +61,7 @@ def test_risk_by_hand_with_ties() -> None:
 
 def test_risk_of_a_regression_ends_at_its_mean_squared_error() -> None:
     mean, std, targets = regressor(2000)
-    curve = risk_of_spread(mean, std, targets)
+    curve = regression_risk(mean, std, targets)
     assert curve.risk[-1] == pytest.approx(metrics.rmse(mean, targets) ** 2)
     assert curve.risk[100] < curve.risk[-1]
     assert len(curve.risk) <= 500

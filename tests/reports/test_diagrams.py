@@ -15,7 +15,7 @@ from tailormix.reports import (
     spread_curve,
     spread_diagram,
 )
-from tailormix.reports.curves import risk_of_spread
+from tailormix.reports.curves import regression_risk
 from tailormix.reports.style import BAND, BLUE, ORANGE, image_bytes
 
 
@@ -59,7 +59,7 @@ def test_spread_and_risk() -> None:
     ).axes
     assert "ENCE 20.0 % [10.0, 30.0]" in texts(upper)
     assert "dB" in lower.get_xlabel()
-    risk = risk_of_spread(mean, std, targets)
+    risk = regression_risk(mean, std, targets)
     axes = risk_coverage_diagram(risk, risk).axes[0]
     assert f"area before {risk.area:.4g}" in texts(axes)
     assert len(axes.lines) == 4

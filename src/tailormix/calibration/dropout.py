@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
-from torch.nn.modules.dropout import _DropoutNd
 
 from tailormix import checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class MonteCarlo:
 def mc_dropout(model: nn.Module, *, also: tuple[type[nn.Module], ...] = ()) -> Iterator[nn.Module]:
     """Put the model in evaluation mode with only its dropout switched on; afterwards all is as before.
 
-    Dropout layers, and dropout inside recurrent and attention layers, are found by themselves. A module
+    Dropout layers, and dropout inside recurrent and attention layers, are found. A module
     that calls ``torch.nn.functional.dropout`` with ``training=self.training`` is not visible: name its
     class in ``also``.
 
@@ -43,7 +45,7 @@ def mc_dropout(model: nn.Module, *, also: tuple[type[nn.Module], ...] = ()) -> I
     if not random:
         raise ValueError(f"model must have dropout with p > 0, got none in {type(model).__name__}; see also=")
     model.eval()
-    # The encoder layer's fused evaluation path skips its own dropout layers; its flag guards only that path.
+    # In evaluation mode the encoder layer takes a fused path without dropout; its flag guards only that path.
     random += [module for module in modules if isinstance(module, nn.TransformerEncoderLayer)]
     for module in random:
         module.training = True
@@ -56,7 +58,7 @@ def mc_dropout(model: nn.Module, *, also: tuple[type[nn.Module], ...] = ()) -> I
 
 def _drops(module: nn.Module) -> bool:
     """Whether train mode of this module alone means dropout."""
-    if isinstance(module, _DropoutNd):
+    if isinstance(module, DROPOUT):
         return module.p > 0
     return isinstance(module, (nn.RNNBase, nn.MultiheadAttention)) and module.dropout > 0
 
@@ -96,5 +98,5 @@ def _moments(model: nn.Module, x: torch.Tensor, samples: int) -> tuple[torch.Ten
         away = out - mean
         mean = mean + away / count
         square = square + away * (out - mean)
-    kind = x.dtype if x.is_floating_point() else torch.float32
-    return mean.to(kind), (square / samples).sqrt().to(kind)
+    dtype = x.dtype if x.is_floating_point() else torch.float32
+    return mean.to(dtype), (square / samples).sqrt().to(dtype)

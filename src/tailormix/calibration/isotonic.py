@@ -1,4 +1,4 @@
-"""Isotonic calibration: a monotone map of each class's probability, then rows are made to sum to 1."""
+"""Isotonic calibration: a monotone map of each class's probability, then rows are normalised to sum to 1."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import torch
+from scipy.optimize import isotonic_regression
 
 from tailormix.calibration.calibrator import LogitCalibrator
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tailormix.metrics.inputs import Classified
+    from tailormix.metrics.inputs import ClassificationInputs
 
 
 @dataclass(frozen=True, eq=False)
 class IsotonicFit:
-    """The knots of all classes one after the other: class c owns ``knots[starts[c] : starts[c + 1]]``."""
+    """The knots of all classes one after the other: class c has ``knots[starts[c] : starts[c + 1]]``."""
 
     knots: npt.NDArray[np.float64]
     values: npt.NDArray[np.float64]
@@ -41,9 +42,9 @@ class IsotonicCalibration(LogitCalibrator[IsotonicFit]):
     gives = "probabilities"
     record = IsotonicFit
 
-    def _fit(self, given: Classified) -> IsotonicFit:
-        probabilities = np.concatenate([chunk.double().softmax(1).numpy() for _, chunk, _ in given.chunks()])
-        targets = given.targets.numpy()
+    def _fit(self, inputs: ClassificationInputs) -> IsotonicFit:
+        probabilities = np.concatenate([chunk.double().softmax(1).numpy() for _, chunk, _ in inputs.chunks()])
+        targets = inputs.targets.numpy()
         maps = [monotone_fit(column, targets == label) for label, column in enumerate(probabilities.T)]
         starts = np.cumsum([0, *(len(knots) for knots, _ in maps)]).astype(np.int64)
         return IsotonicFit(np.concatenate([m[0] for m in maps]), np.concatenate([m[1] for m in maps]), starts)
@@ -65,8 +66,6 @@ def monotone_fit(x: Any, happened: Any) -> tuple[npt.NDArray[np.float64], npt.ND
     >>> monotone_fit(np.array([0.1, 0.2, 0.9]), np.array([1, 0, 1]))
     (array([0.1, 0.2, 0.9]), array([0.5, 0.5, 1. ]))
     """
-    from scipy.optimize import isotonic_regression
-
     knots, group, count = np.unique(x, return_inverse=True, return_counts=True)
     mean = np.bincount(group, weights=np.asarray(happened, dtype=np.float64)) / count
     values = isotonic_regression(mean, weights=count).x

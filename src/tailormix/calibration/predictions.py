@@ -1,8 +1,8 @@
-"""Predictions with their provenance, which calibrators check, and the files they are kept in.
+"""Predictions with their provenance, the leak guard, and the files of predictions.
 
-Fitting on predictions marked as test, or judging a fitted calibrator on points that it was fitted on,
-raises ``LeakError``. The one way round is ``imitate=``, which names what is being imitated and is written
-into the result.
+Fitting a calibrator on predictions marked as test, or evaluating it on points that it was fitted on, raises
+``LeakError``. The one way round is ``imitate=``, which names what is being imitated and is written into the
+result.
 
 An ``.npz`` holds ``logits`` or ``probabilities`` and ``targets``, or ``mean``, ``std`` and ``targets``;
 optionally ``ids`` and ``split``. The same arrays as single files are ``test.logits.npy``,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 IMITATED: dict[str, str] = {
-    "released-protocol": "fitted on the points it is judged on, as in the released configurations",
+    "released-protocol": "fitted on the points it is evaluated on, as in the released configurations",
 }
 
 KINDS = (("logits",), ("probabilities",), ("mean", "std"))
@@ -37,7 +37,7 @@ SAMPLED_ROWS = 1000
 
 
 class LeakError(ValueError):
-    """Calibration would see the points it is judged on."""
+    """Calibration would see the points that it is evaluated on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,19 +62,18 @@ class Predictions:
     imitates: str | None = None
 
     def __post_init__(self) -> None:
-        given = tuple(
-            name for name in ("logits", "probabilities", "mean", "std") if getattr(self, name) is not None
-        )
+        outputs = ("logits", "probabilities", "mean", "std")
+        given = tuple(name for name in outputs if getattr(self, name) is not None)
         if given not in KINDS:
             raise ValueError(
                 "predictions must hold logits, or probabilities, or mean and std, "
                 f"got {' and '.join(given) or 'none of them'}"
             )
         for name in (*given, "targets", "ids"):
-            rows = None if getattr(self, name) is None else len(getattr(self, name))
-            if rows is not None and rows != len(self.targets):
+            array = getattr(self, name)
+            if array is not None and len(array) != len(self):
                 raise ValueError(
-                    f"{name} must have one row a target: expected {len(self.targets)}, got {rows}"
+                    f"{name} must have one row per target: expected {len(self)}, got {len(array)}"
                 )
 
     def __len__(self) -> int:
@@ -128,12 +127,8 @@ class Provenance:
 
     def as_dict(self) -> dict[str, Any]:
         """Return a record for JSON, without the hashed ids."""
-        return {
-            "split": self.split,
-            "fingerprint": self.fingerprint,
-            "samples": self.samples,
-            "imitates": self.imitates,
-        }
+        names = ("split", "fingerprint", "samples", "imitates")
+        return {name: getattr(self, name) for name in names}
 
 
 def hash_ids(ids: Any) -> npt.NDArray[np.int64]:
@@ -156,7 +151,7 @@ def known_imitation(imitate: str | None) -> str | None:
     return None if imitate is None else checks.known("imitate", imitate, IMITATED)
 
 
-def allow_fit(predictions: Predictions, imitate: str | None = None) -> Provenance:
+def check_fit(predictions: Predictions, imitate: str | None = None) -> Provenance:
     """Return the provenance of a fit on these points; raise if they are test points."""
     known_imitation(imitate)
     if predictions.is_test and imitate is None:
@@ -169,7 +164,7 @@ def allow_fit(predictions: Predictions, imitate: str | None = None) -> Provenanc
     )
 
 
-def allow_use(fitted: Provenance, predictions: Predictions, imitate: str | None = None) -> Predictions:
+def check_use(fitted: Provenance, predictions: Predictions, imitate: str | None = None) -> Predictions:
     """Return the predictions, marked with what they imitate; raise where they share points with the fit.
 
     A fit that imitated the released protocol carries that name into everything it touches.
@@ -179,7 +174,7 @@ def allow_use(fitted: Provenance, predictions: Predictions, imitate: str | None 
     if shared and imitated is None:
         raise LeakError(
             f"{shared} of these {len(predictions)} points were fitted on (split {fitted.split!r}): "
-            "judge on others, "
+            "evaluate on others, "
             'or pass imitate="released-protocol" to repeat the released code on purpose'
         )
     return replace(predictions, imitates=imitated or predictions.imitates)
@@ -243,12 +238,12 @@ def _from_npz(path: Path) -> dict[str, Any]:
 
 
 def _from_npy(path: Path) -> dict[str, Any]:
-    prefix, _, word = path.stem.rpartition(".")
-    if word not in OUTPUTS:
+    prefix, _, output = path.stem.rpartition(".")
+    if output not in OUTPUTS:
         raise ValueError(f"expected a file name that ends in {', '.join(f'{name}.npy' for name in OUTPUTS)}")
     start = f"{prefix}." if prefix else ""
     files = {name: path.with_name(f"{start}{name}.npy") for name in ARRAYS}
-    wanted = (word, *(name for name in ARRAYS if name not in (*OUTPUTS, word)))
+    wanted = (output, *(name for name in ARRAYS if name not in OUTPUTS))
     return {
         name: np.load(files[name], mmap_mode="r", allow_pickle=False)
         for name in wanted

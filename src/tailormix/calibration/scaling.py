@@ -1,7 +1,7 @@
 """Vector and matrix scaling: softmax(w ∘ z + b) and softmax(W z + b) (Guo et al. 2017).
 
-Both start from the fitted temperature and minimise the mean NLL plus a small ridge on the distance from it,
-so their NLL on the calibration split is never worse than that of temperature scaling, and stays bounded on
+Both start from the fitted temperature and minimise the mean NLL plus a small ridge on the distance from it.
+So their NLL on the calibration split is never worse than that of temperature scaling, and stays bounded on
 separable data.
 """
 
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import torch
+from scipy.optimize import minimize
+from torch.nn.functional import cross_entropy
 
 from tailormix import checks
 from tailormix.calibration.calibrator import LogitCalibrator
@@ -20,7 +22,7 @@ from tailormix.calibration.temperature import fit_temperature
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tailormix.metrics.inputs import Classified
+    from tailormix.metrics.inputs import ClassificationInputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +48,17 @@ class _Linear(LogitCalibrator[LinearFit]):
         super().__init__()
         self.ridge = checks.non_negative("ridge", ridge)
 
-    def _fit(self, given: Classified) -> LinearFit:
-        return fit_linear(given, full=self.full, ridge=self.ridge)
+    def _fit(self, inputs: ClassificationInputs) -> LinearFit:
+        return fit_linear(inputs, full=self.full, ridge=self.ridge)
 
     def _apply(self, fitted: LinearFit, logits: torch.Tensor) -> torch.Tensor:
         weight, bias = (torch.from_numpy(np.array(part)).to(logits) for part in (fitted.weight, fitted.bias))
-        return (logits @ weight.T if self.full else logits * weight) + bias
+        return _scores(logits, weight, bias)
 
 
 @final
 class VectorScaling(_Linear):
-    """softmax(w ∘ z + b): one weight and one bias a class.
+    """softmax(w ∘ z + b): one weight and one bias per class.
 
     >>> logits = torch.tensor([[2.0, 0.0], [0.0, 2.0]]).repeat(4, 1)
     >>> VectorScaling().fit(logits, torch.tensor([0, 1, 0, 0, 0, 1, 1, 1])).fitted.weight.shape
@@ -75,55 +77,49 @@ class MatrixScaling(_Linear):
     full = True
 
 
-def fit_linear(given: Classified, *, full: bool, ridge: float) -> LinearFit:
-    """Minimise NLL(W, b) + ridge · (|W − I/T|² spread² + |b|²)/C by L-BFGS from (I/T, 0), in float64."""
-    from scipy.optimize import minimize
+def fit_linear(inputs: ClassificationInputs, *, full: bool, ridge: float) -> LinearFit:
+    """Minimise NLL(W, b) + ridge · (|W − I/T|² spread² + |b|²)/C by L-BFGS from (I/T, 0), in float64.
 
-    start = fit_temperature(given)
-    problem = _Problem(given, full, ridge, start.temperature)
-    found = minimize(problem, np.zeros(problem.size), jac=True, method="L-BFGS-B", options={"maxiter": 500})
-    weight, bias = problem.parameters(np.asarray(found.x))
-    nll = problem.nll(np.asarray(found.x))[0]
+    The unknowns are x = ((W − I/T) · spread, b), with the spread the root mean square of the logits: both
+    have the size of 1.
+    """
+    start = fit_temperature(inputs)
+    classes = inputs.num_classes
+    spread = max(_mean_square(inputs) ** 0.5, 1e-300)
+    base = (torch.eye(classes) if full else torch.ones(classes)).double() / start.temperature
+
+    def parameters(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return base + x[: base.numel()].view_as(base) / spread, x[base.numel() :]
+
+    def objective(x: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+        """Return the objective and its gradient."""
+        unknown = torch.tensor(x, requires_grad=True)
+        total = 0.0
+        for _, logits, targets in inputs.chunks():
+            scores = _scores(logits.double(), *parameters(unknown))
+            nll = cross_entropy(scores, targets, reduction="sum") / len(inputs)
+            nll.backward()  # type: ignore[no-untyped-call]
+            total += nll.item()
+        penalty = ridge / classes * unknown.square().sum()
+        penalty.backward()  # type: ignore[no-untyped-call]
+        assert unknown.grad is not None
+        return total + penalty.item(), unknown.grad.numpy()
+
+    found = minimize(
+        objective, np.zeros(base.numel() + classes), jac=True, method="L-BFGS-B", options={"maxiter": 500}
+    )
+    x = torch.from_numpy(np.asarray(found.x))
+    nll = objective(found.x)[0] - ridge / classes * float(x.square().sum())
     if nll > start.nll_after:  # rounding at a start that was already the minimum
-        weight, bias = problem.parameters(np.zeros(problem.size))
-        nll = start.nll_after
+        x, nll = torch.zeros_like(x), start.nll_after
+    weight, bias = (part.numpy().copy() for part in parameters(x))
     return LinearFit(weight, bias, ridge, bool(found.success), int(found.nit), start.nll_before, nll)
 
 
-class _Problem:
-    """The objective in the unknowns x = ((W − I/T) · spread, b), so that both have the size of 1."""
+def _scores(logits: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return (logits @ weight.T if weight.ndim == 2 else logits * weight) + bias
 
-    def __init__(self, given: Classified, full: bool, ridge: float, temperature: float) -> None:
-        self.given, self.full, self.ridge = given, full, ridge
-        self.classes = given.num_classes
-        deviation = [float(chunk.double().square().mean()) for _, chunk, _ in given.chunks()]
-        self.spread = max(float(np.mean(deviation)) ** 0.5, 1e-300)
-        self.base = (np.eye(self.classes) if full else np.ones(self.classes)) / temperature
-        self.size = self.base.size + self.classes
 
-    def parameters(self, x: npt.NDArray[np.float64]) -> tuple[Any, Any]:
-        """Return weight and bias."""
-        weight, bias = x[: self.base.size], x[self.base.size :]
-        return self.base + weight.reshape(self.base.shape) / self.spread, bias.copy()
-
-    def nll(self, x: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        """Return the mean NLL and its gradient, from one pass over the rows."""
-        weight, bias = (torch.from_numpy(part) for part in self.parameters(x))
-        total, slope_w, slope_b = 0.0, torch.zeros_like(weight), torch.zeros_like(bias)
-        for _, chunk, targets in self.given.chunks():
-            logits = chunk.double()
-            scores = (logits @ weight.T if self.full else logits * weight) + bias
-            log_p = scores.log_softmax(1)
-            total -= float(log_p.gather(1, targets[:, None]).sum())
-            residual = log_p.exp()
-            residual[torch.arange(len(targets)), targets] -= 1
-            slope_w += residual.T @ logits if self.full else (residual * logits).sum(0)
-            slope_b += residual.sum(0)
-        gradient = torch.cat([slope_w.reshape(-1) / self.spread, slope_b]).numpy()
-        return total / len(self.given), gradient / len(self.given)
-
-    def __call__(self, x: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        """Return the objective and its gradient."""
-        value, gradient = self.nll(x)
-        strength = self.ridge / self.classes
-        return value + strength * float(x @ x), gradient + 2 * strength * x
+def _mean_square(inputs: ClassificationInputs) -> float:
+    total: Any = sum(chunk.double().square().sum() for _, chunk, _ in inputs.chunks())
+    return float(total) / (len(inputs) * inputs.num_classes)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Self, final
 
-from tailormix.calibration import calibrator
-from tailormix.calibration.calibrator import fitted_or_raise, on_any
-from tailormix.calibration.predictions import Predictions, Provenance, allow_fit, allow_use
-from tailormix.metrics.inputs import regressed
+from tailormix.calibration.calibrator import Calibrator, on_any
+from tailormix.calibration.predictions import Predictions, check_fit, check_use
+from tailormix.metrics.inputs import regression_inputs
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tailormix.metrics.inputs import Array
 
 
@@ -26,7 +23,7 @@ class VarianceFit:
 
 
 @final
-class VarianceScaling:
+class VarianceScaling(Calibrator[VarianceFit]):
     """σ² → s σ² with s = mean((y − μ)²/σ²), which minimises the Gaussian NLL.
 
     ``fit(mean, std, targets)`` or ``fit(predictions)``; ``transform(std)`` returns √s σ, and of predictions
@@ -38,20 +35,7 @@ class VarianceScaling:
     """
 
     kind = "variance"
-
-    def __init__(self) -> None:
-        self._fitted: VarianceFit | None = None
-        self._provenance: Provenance | None = None
-
-    @property
-    def fitted(self) -> VarianceFit:
-        """The factor and its standard error."""
-        return fitted_or_raise(self._fitted, "VarianceScaling")
-
-    @property
-    def provenance(self) -> Provenance:
-        """The split and the points of the fit."""
-        return fitted_or_raise(self._provenance, "VarianceScaling")
+    record = VarianceFit
 
     @property
     def scale(self) -> float:
@@ -65,12 +49,12 @@ class VarianceScaling:
         targets: Array | None = None,
         *,
         imitate: str | None = None,
-    ) -> VarianceScaling:
+    ) -> Self:
         """Fit s on (n,) or (n, D) arrays, or on predictions of a split that is not the test's."""
         given = mean if isinstance(mean, Predictions) else Predictions(targets=targets, mean=mean, std=std)
         if given.mean is None:
             raise ValueError("VarianceScaling is fitted on mean and std, got a classifier's predictions")
-        provenance = allow_fit(given, imitate)
+        provenance = check_fit(given, imitate)
         self._fitted, self._provenance = fit_variance(given.mean, given.std, given.targets), provenance
         return self
 
@@ -81,32 +65,16 @@ class VarianceScaling:
             return on_any(std, lambda values: values * factor)
         if std.std is None:
             raise ValueError("VarianceScaling is applied to mean and std, got a classifier's predictions")
-        allowed = allow_use(self.provenance, std, imitate)
+        allowed = check_use(self.provenance, std, imitate)
         return replace(allowed, std=on_any(std.std, lambda values: values * factor))
-
-    def save(self, path: str | Path) -> Path:
-        """Write to ``.json`` or ``.safetensors``."""
-        return calibrator.write(path, calibrator.pack(self.kind, self.fitted, self.provenance))
-
-    @classmethod
-    def load(cls, path: str | Path) -> VarianceScaling:
-        """Read back what ``save`` wrote."""
-        return cls.restore(calibrator.read(path, kind=cls.kind))
-
-    @classmethod
-    def restore(cls, stored: calibrator.Stored) -> VarianceScaling:
-        """Return the calibrator that was stored."""
-        new = cls()
-        new._fitted, new._provenance = calibrator.unpack(VarianceFit, stored), stored.provenance
-        return new
 
 
 def fit_variance(mean: Array, std: Array, targets: Array) -> VarianceFit:
     """Return s = mean((y − μ)²/σ²); every σ must be > 0 and some error must not be 0."""
-    given = regressed(mean, targets, std)
-    if bool((given.spread == 0).any()):
+    inputs = regression_inputs(mean, targets, std)
+    if bool((inputs.std == 0).any()):
         raise ValueError("std must be > 0 for variance scaling, got 0")
-    scale = float((given.error / given.spread).square().mean())
+    scale = float((inputs.error / inputs.std).square().mean())
     if scale == 0:
         raise ValueError("targets must differ from mean somewhere: the variance cannot be scaled to 0")
-    return VarianceFit(scale, scale * math.sqrt(2 / given.mean.numel()))
+    return VarianceFit(scale, scale * math.sqrt(2 / inputs.mean.numel()))

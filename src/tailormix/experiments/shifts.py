@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix import data
 from tailormix.experiments import building
-from tailormix.metrics.summary import summary
+from tailormix.metrics.classification import summary
 from tailormix.training import checkpoint, run_folder
 from tailormix.training.evaluating import outputs
 from tailormix.training.loop import make_fabric

@@ -1,7 +1,7 @@
 """Measures of accuracy and calibration: pure functions, and torchmetrics classes over them.
 
 Functions take torch tensors or numpy arrays and return a Python float. The classes, in capitals or CamelCase,
-hold sums that reduce over ranks; they are loaded on first use, since torchmetrics takes seconds to import.
+hold sums that reduce over ranks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tailormix.metrics.bootstrap import Comparison, Interval, interval, paired_test
-from tailormix.metrics.classification import accuracy, aece, brier, classwise_ece, debiased_ece, ece, mce, nll
+from tailormix.metrics.classification import (
+    accuracy,
+    aece,
+    brier,
+    classwise_ece,
+    debiased_ece,
+    ece,
+    mce,
+    nll,
+    summary,
+)
 from tailormix.metrics.registry import METRICS
 from tailormix.metrics.regression import (
     coverage,
@@ -19,11 +29,11 @@ from tailormix.metrics.regression import (
     gaussian_nll,
     mae,
     mape,
+    regression_summary,
     rmse,
     uce,
     uce_as_published,
 )
-from tailormix.metrics.summary import regression_summary, summary
 
 if TYPE_CHECKING:
     from tailormix.metrics.modules import (
@@ -92,6 +102,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    """Load the torchmetrics classes on first use: importing torchmetrics takes 2 to 3 s."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("tailormix.metrics.modules"), name)

@@ -1,4 +1,8 @@
-"""The metrics as torchmetrics classes, which hold sums that reduce over ranks."""
+"""The metrics as torchmetrics classes, thin over the functions.
+
+Most hold float64 sums of a fixed size, which add up over ranks. The bins of AECE, UCE and ENCE depend on all
+samples: these keep two numbers per entry and gather them.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,20 @@ import torch
 from torchmetrics import Metric
 
 from tailormix import checks
-from tailormix.metrics.binning import NORMS, bin_sums, calibration_error, debiased_error
-from tailormix.metrics.classification import adaptive_error, classwise_error, classwise_sums, rows
-from tailormix.metrics.inputs import Classified, Regressed, classified, regressed
+from tailormix.metrics.binning import NORMS, bin_sums, calibration_error, classwise_error, debiased_error
+from tailormix.metrics.classification import adaptive_error, classwise_sums, sample_statistics
+from tailormix.metrics.inputs import RegressionInputs, classification_inputs, regression_inputs
 from tailormix.metrics.regression import (
     BIN_BY,
-    absolute_parts,
-    coverage_parts,
+    SpreadBins,
+    absolute_sums,
+    coverage_sums,
     ence_error,
-    gaussian_parts,
-    relative_parts,
-    spread_sums,
-    squared_parts,
+    gaussian_sums,
+    mean_sums,
+    ratio,
+    relative_sums,
+    squared_sums,
     two_row_reading,
     uce_error,
 )
@@ -29,12 +35,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class SummedMetric(Metric):
-    """A metric that is a function of float64 sums: its state has a fixed size and adds up over ranks."""
-
+class _Base(Metric):
     full_state_update = False
     is_differentiable = False
     higher_is_better: bool | None = False
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plot one value, or a sequence of them; returns figure and axes."""
+        return self._plot(val, ax)
+
+
+class SumMetric(_Base):
+    """A metric that is a function of float64 sums: its state has a fixed size and adds up over ranks."""
+
     sums: torch.Tensor
 
     def __init__(self, shape: tuple[int, ...], **kwargs: Any) -> None:
@@ -45,52 +58,42 @@ class SummedMetric(Metric):
         """Return the value over everything added, on all ranks, as a 0-d float64 tensor."""
         return self._value(self.sums)
 
-    def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plot one value, or a sequence of them; returns figure and axes."""
-        return self._plot(val, ax)
-
     @abstractmethod
     def _value(self, sums: torch.Tensor) -> torch.Tensor:
         """Return the metric of the sums."""
 
 
-class KeptMetric(Metric):
-    """A metric whose bins depend on all samples: two numbers a sample are kept, and gathered over ranks."""
+class GatherMetric(_Base):
+    """A metric whose bins depend on all samples: two numbers per entry are kept, and gathered over ranks."""
 
-    full_state_update = False
-    is_differentiable = False
-    higher_is_better: bool | None = False
     first: list[torch.Tensor]
     second: list[torch.Tensor]
-    width: torch.Tensor
+    outputs: torch.Tensor
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, n_bins: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.n_bins = checks.integer("n_bins", n_bins, at_least=1)
         self.add_state("first", [], dist_reduce_fx="cat")
         self.add_state("second", [], dist_reduce_fx="cat")
-        self.add_state("width", torch.ones((), dtype=torch.long), dist_reduce_fx="max")
+        self.add_state("outputs", torch.ones((), dtype=torch.long), dist_reduce_fx="max")
         self.set_dtype(torch.float64)  # a rank without samples must gather the type of the others
-
-    def keep(self, first: torch.Tensor, second: torch.Tensor) -> None:
-        """Keep two numbers of each entry of a batch, (n,) or (n, D)."""
-        self.width = torch.full_like(self.width, first.numel() // len(first))
-        self.first.append(first.double().reshape(-1))
-        self.second.append(second.double().reshape(-1))
 
     def compute(self) -> torch.Tensor:
         """Return the value over everything added, on all ranks, as a 0-d float64 tensor."""
-        first, second = (_joined(state).view(-1, int(self.width)) for state in (self.first, self.second))
+        first, second = (_joined(state).view(-1, int(self.outputs)) for state in (self.first, self.second))
         if first.numel() == 0:
             return first.new_full((), torch.nan)
         return self._value(first, second)
 
-    def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plot one value, or a sequence of them; returns figure and axes."""
-        return self._plot(val, ax)
+    def _append(self, first: torch.Tensor, second: torch.Tensor) -> None:
+        """Keep two numbers for each entry of a batch, (n,) or (n, D)."""
+        self.outputs = torch.full_like(self.outputs, first.numel() // len(first))
+        self.first.append(first.double().reshape(-1))
+        self.second.append(second.double().reshape(-1))
 
     @abstractmethod
     def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        """Return the metric of what was kept, (n, D) each."""
+        """Return the metric of all entries, (n, D) each."""
 
 
 def _joined(state: Sequence[torch.Tensor] | torch.Tensor) -> torch.Tensor:
@@ -100,45 +103,26 @@ def _joined(state: Sequence[torch.Tensor] | torch.Tensor) -> torch.Tensor:
     return torch.cat(list(state)) if state else torch.empty(0, dtype=torch.float64)
 
 
-class _Mean(SummedMetric):
+class _MeanStatistic(SumMetric):
     """The mean of one per-sample statistic, named by ``statistic``."""
 
     statistic: str
 
     def __init__(self, *, from_logits: bool = False, binary: str | None = None, **kwargs: Any) -> None:
         super().__init__((2,), **kwargs)
-        self.options = {"from_logits": from_logits, "binary": binary}
+        self.options: dict[str, Any] = {"from_logits": from_logits, "binary": binary}
 
     def update(self, predictions: torch.Tensor, targets: torch.Tensor) -> None:
         """Add a batch: predictions (n, C), targets (n,)."""
-        values = getattr(rows(_given(self, predictions, targets)), self.statistic).double()
-        self.sums = self.sums + torch.stack([values.sum(), values.new_tensor(float(len(values)))])
+        found = sample_statistics(classification_inputs(predictions, targets, **self.options))
+        self.sums = self.sums + mean_sums(getattr(found, self.statistic))
 
     def _value(self, sums: torch.Tensor) -> torch.Tensor:
-        return sums[0] / sums[1]
-
-
-class _Binned(SummedMetric):
-    """A function of the (B, 3) sums of equal-width confidence bins."""
-
-    def __init__(
-        self, *, n_bins: int = 15, from_logits: bool = False, binary: str | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__((checks.integer("n_bins", n_bins, at_least=1), 3), **kwargs)
-        self.options = {"from_logits": from_logits, "binary": binary}
-
-    def update(self, predictions: torch.Tensor, targets: torch.Tensor) -> None:
-        """Add a batch: predictions (n, C), targets (n,)."""
-        found = rows(_given(self, predictions, targets))
-        self.sums = self.sums + bin_sums(found.confidence, found.event, len(self.sums))
-
-
-def _given(metric: Any, predictions: torch.Tensor, targets: torch.Tensor) -> Classified:
-    return classified(predictions, targets, **metric.options)
+        return ratio(sums)
 
 
 @final
-class Accuracy(_Mean):
+class Accuracy(_MeanStatistic):
     """(1/n) Σ_i [argmax_c p_ic = y_i].
 
     >>> metric = Accuracy()
@@ -147,22 +131,37 @@ class Accuracy(_Mean):
     tensor(0.5000, dtype=torch.float64)
     """
 
-    statistic = "hit"
+    statistic = "correct"
     higher_is_better = True
 
 
 @final
-class NLL(_Mean):
+class NLL(_MeanStatistic):
     """−(1/n) Σ_i log p_{i,y_i}; see ``nll``."""
 
     statistic = "nll"
 
 
 @final
-class Brier(_Mean):
+class Brier(_MeanStatistic):
     """(1/n) Σ_i Σ_c (p_ic − [y_i = c])²; see ``brier``."""
 
     statistic = "brier"
+
+
+class _Binned(SumMetric):
+    """A function of the (B, 3) sums of equal-width confidence bins."""
+
+    def __init__(
+        self, *, n_bins: int = 15, from_logits: bool = False, binary: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__((checks.integer("n_bins", n_bins, at_least=1), 3), **kwargs)
+        self.options: dict[str, Any] = {"from_logits": from_logits, "binary": binary}
+
+    def update(self, predictions: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch: predictions (n, C), targets (n,)."""
+        found = sample_statistics(classification_inputs(predictions, targets, **self.options))
+        self.sums = self.sums + bin_sums(found.confidence, found.outcome, len(self.sums))
 
 
 @final
@@ -200,7 +199,7 @@ class DebiasedECE(_Binned):
 
 
 @final
-class ClasswiseECE(SummedMetric):
+class ClasswiseECE(SumMetric):
     """(1/C) Σ_c Σ_b (n_bc/n) |freq_bc − prob_bc| from (C, B, 3) sums; see ``classwise_ece``.
 
     >>> metric = ClasswiseECE(num_classes=2)
@@ -219,14 +218,15 @@ class ClasswiseECE(SummedMetric):
         binary: str | None = None,
         **kwargs: Any,
     ) -> None:
-        judged = 1 if binary == "positive" else checks.integer("num_classes", num_classes, at_least=1)
-        super().__init__((judged, checks.integer("n_bins", n_bins, at_least=1), 3), **kwargs)
-        self.options = {"from_logits": from_logits, "binary": binary}
+        classes = 1 if binary == "positive" else checks.integer("num_classes", num_classes, at_least=1)
+        super().__init__((classes, checks.integer("n_bins", n_bins, at_least=1), 3), **kwargs)
+        self.options: dict[str, Any] = {"from_logits": from_logits, "binary": binary}
         self.norm = checks.known("norm", norm, NORMS)
 
     def update(self, predictions: torch.Tensor, targets: torch.Tensor) -> None:
         """Add a batch: predictions (n, C), targets (n,)."""
-        sums = classwise_sums(_given(self, predictions, targets), self.sums.shape[1])
+        inputs = classification_inputs(predictions, targets, **self.options)
+        sums = classwise_sums(inputs, self.sums.shape[1])
         if len(sums) != len(self.sums):
             raise ValueError(f"predictions must have num_classes={len(self.sums)} columns, got {len(sums)}")
         self.sums = self.sums + sums
@@ -236,8 +236,8 @@ class ClasswiseECE(SummedMetric):
 
 
 @final
-class AECE(KeptMetric):
-    """Σ_b (n_b/n) |acc_b − conf_b| over runs of equal length; see ``aece``.
+class AECE(GatherMetric):
+    """Σ_b (n_b/n) |acc_b − conf_b| over bins of equal mass; see ``aece``.
 
     >>> metric = AECE(n_bins=1)
     >>> metric.update(torch.tensor([[0.25, 0.75], [0.25, 0.75]]), torch.tensor([1, 0]))
@@ -248,31 +248,30 @@ class AECE(KeptMetric):
     def __init__(
         self, *, n_bins: int = 15, from_logits: bool = False, binary: str | None = None, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
-        self.n_bins = checks.integer("n_bins", n_bins, at_least=1)
-        self.options = {"from_logits": from_logits, "binary": binary}
+        super().__init__(n_bins, **kwargs)
+        self.options: dict[str, Any] = {"from_logits": from_logits, "binary": binary}
 
     def update(self, predictions: torch.Tensor, targets: torch.Tensor) -> None:
         """Add a batch: predictions (n, C), targets (n,)."""
-        found = rows(_given(self, predictions, targets))
-        self.keep(found.confidence, found.event)
+        found = sample_statistics(classification_inputs(predictions, targets, **self.options))
+        self._append(found.confidence, found.outcome)
 
     def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
         return adaptive_error(first[:, 0], second[:, 0], self.n_bins)
 
 
-class _Ratio(SummedMetric):
-    """Σ a / Σ b of two numbers a sample."""
+class _Ratio(SumMetric):
+    """Σ a / Σ b of two sums."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__((2,), **kwargs)
 
     def _value(self, sums: torch.Tensor) -> torch.Tensor:
-        return sums[0] / sums[1]
+        return ratio(sums)
 
 
 @final
-class RMSE(SummedMetric):
+class RMSE(SumMetric):
     """√((1/N) Σ (y − μ)²); see ``rmse``.
 
     >>> metric = RMSE()
@@ -286,10 +285,10 @@ class RMSE(SummedMetric):
 
     def update(self, mean: torch.Tensor, targets: torch.Tensor) -> None:
         """Add a batch of (n,) or (n, D) arrays."""
-        self.sums = self.sums + squared_parts(regressed(mean, targets)).sum(0)
+        self.sums = self.sums + squared_sums(regression_inputs(mean, targets))
 
     def _value(self, sums: torch.Tensor) -> torch.Tensor:
-        return (sums[0] / sums[1]).sqrt()
+        return ratio(sums).sqrt()
 
 
 @final
@@ -298,7 +297,7 @@ class MAE(_Ratio):
 
     def update(self, mean: torch.Tensor, targets: torch.Tensor) -> None:
         """Add a batch of (n,) or (n, D) arrays."""
-        self.sums = self.sums + absolute_parts(regressed(mean, targets)).sum(0)
+        self.sums = self.sums + absolute_sums(regression_inputs(mean, targets))
 
 
 @final
@@ -307,7 +306,7 @@ class MAPE(_Ratio):
 
     def update(self, mean: torch.Tensor, targets: torch.Tensor) -> None:
         """Add a batch of (n,) or (n, D) arrays."""
-        self.sums = self.sums + relative_parts(regressed(mean, targets)).sum(0)
+        self.sums = self.sums + relative_sums(regression_inputs(mean, targets))
 
 
 @final
@@ -316,7 +315,7 @@ class GaussianNLL(_Ratio):
 
     def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
         """Add a batch of (n,) or (n, D) arrays."""
-        self.sums = self.sums + gaussian_parts(regressed(mean, targets, std)).sum(0)
+        self.sums = self.sums + gaussian_sums(regression_inputs(mean, targets, std))
 
 
 @final
@@ -331,30 +330,33 @@ class Coverage(_Ratio):
 
     def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
         """Add a batch of (n,) or (n, D) arrays."""
-        self.sums = self.sums + coverage_parts(regressed(mean, targets, std), self.level).sum(0)
+        self.sums = self.sums + coverage_sums(regression_inputs(mean, targets, std), self.level)
 
 
-class _Spread(KeptMetric):
+class _Spread(GatherMetric):
     """Keeps the predicted standard deviation and the error of every entry: the bins run from min to max."""
 
     bin_by_default: str
+    as_published = False
 
     def __init__(self, *, n_bins: int = 15, bin_by: str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.n_bins = checks.integer("n_bins", n_bins, at_least=1)
+        super().__init__(n_bins, **kwargs)
         self.bin_by = checks.known("bin_by", bin_by or self.bin_by_default, BIN_BY)
 
-    def _sums(self, std: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
-        return spread_sums(Regressed(torch.zeros_like(error), error, std), self.n_bins, self.bin_by)
+    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        inputs = regression_inputs(mean, targets, std)
+        inputs = two_row_reading(inputs) if self.as_published else inputs
+        self._append(inputs.std, inputs.error)
 
+    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        inputs = RegressionInputs(torch.zeros_like(second), second, first)
+        return self._error(SpreadBins(first, self.n_bins, self.bin_by).sums(inputs))
 
-def _spread_and_error(
-    mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor, *, as_published: bool = False
-) -> tuple[torch.Tensor, torch.Tensor]:
-    if as_published:
-        mean, std, targets = two_row_reading(mean, std, targets)
-    given = regressed(mean, targets, std)
-    return given.spread, given.error
+    @staticmethod
+    @abstractmethod
+    def _error(sums: torch.Tensor) -> torch.Tensor:
+        """Return the metric of (D, B, 3) sums."""
 
 
 @final
@@ -368,13 +370,7 @@ class UCE(_Spread):
     """
 
     bin_by_default = "variance"
-
-    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
-        """Add a batch of (n,) or (n, D) arrays."""
-        self.keep(*_spread_and_error(mean, std, targets))
-
-    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        return uce_error(self._sums(first, second))
+    _error = staticmethod(uce_error)
 
 
 @final
@@ -382,13 +378,7 @@ class ENCE(_Spread):
     """Mean over bins of |√MSE_b − √MV_b|/√MV_b; see ``ence``."""
 
     bin_by_default = "std"
-
-    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
-        """Add a batch of (n,) or (n, D) arrays."""
-        self.keep(*_spread_and_error(mean, std, targets))
-
-    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        return ence_error(self._sums(first, second))
+    _error = staticmethod(ence_error)
 
 
 @final
@@ -396,13 +386,8 @@ class UCEAsPublished(_Spread):
     """``UCE`` under the two-row reading; see ``uce_as_published``."""
 
     bin_by_default = "variance"
-
-    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
-        """Add a batch of (n,) or (n, D) arrays."""
-        self.keep(*_spread_and_error(mean, std, targets, as_published=True))
-
-    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        return uce_error(self._sums(first, second))
+    as_published = True
+    _error = staticmethod(uce_error)
 
 
 @final
@@ -410,10 +395,5 @@ class ENCEAsPublished(_Spread):
     """``ENCE`` under the two-row reading; see ``ence_as_published``."""
 
     bin_by_default = "std"
-
-    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
-        """Add a batch of (n,) or (n, D) arrays."""
-        self.keep(*_spread_and_error(mean, std, targets, as_published=True))
-
-    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        return ence_error(self._sums(first, second))
+    as_published = True
+    _error = staticmethod(ence_error)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tailormix import checks
+from tailormix.metrics import classification, regression
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,14 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """What a metric is: its title and unit, the arrays it takes, and where its function and class live."""
+    """What a metric is: title, meaning, function with the arrays it takes, and its torchmetrics class.
+
+    ``bounds`` is the range that it cannot leave.
+    """
 
     title: str
     summary: str
+    function: Callable[..., float]
     arrays: tuple[str, ...]
-    module: str
     class_name: str
     higher_is_better: bool | None = False
+    bounds: tuple[float, float] = (0.0, math.inf)
     percent: bool = False
 
     @property
@@ -30,39 +35,86 @@ class MetricInfo:
         return "classification" if self.arrays[0] == "predictions" else "regression"
 
 
-_ROWS = ("predictions", "targets")
+_CLASSES = ("predictions", "targets")
 _POINT = ("mean", "targets")
-_GAUSS = ("mean", "std", "targets")
+_GAUSSIAN = ("mean", "std", "targets")
+_SHARE = (0.0, 1.0)
 
 METRICS: dict[str, MetricInfo] = {
-    "accuracy": MetricInfo("Accuracy", "top-1 accuracy", _ROWS, "classification", "Accuracy", True),
-    "nll": MetricInfo("NLL", "negative log-likelihood", _ROWS, "classification", "NLL"),
-    "brier": MetricInfo("Brier", "squared distance to the one-hot target", _ROWS, "classification", "Brier"),
-    "ece": MetricInfo("ECE", "expected calibration error", _ROWS, "classification", "ECE"),
-    "aece": MetricInfo("AECE", "calibration error, equal-mass bins", _ROWS, "classification", "AECE"),
+    "accuracy": MetricInfo(
+        "Accuracy", "top-1 accuracy", classification.accuracy, _CLASSES, "Accuracy", True, _SHARE
+    ),
+    "nll": MetricInfo("NLL", "negative log-likelihood", classification.nll, _CLASSES, "NLL"),
+    "brier": MetricInfo(
+        "Brier",
+        "squared distance to the one-hot target",
+        classification.brier,
+        _CLASSES,
+        "Brier",
+        bounds=(0.0, 2.0),
+    ),
+    "ece": MetricInfo(
+        "ECE", "expected calibration error", classification.ece, _CLASSES, "ECE", bounds=_SHARE
+    ),
+    "aece": MetricInfo(
+        "AECE", "calibration error, equal-mass bins", classification.aece, _CLASSES, "AECE", bounds=_SHARE
+    ),
     "classwise_ece": MetricInfo(
-        "Class-wise ECE", "calibration error of each class", _ROWS, "classification", "ClasswiseECE"
+        "Class-wise ECE",
+        "calibration error of each class",
+        classification.classwise_ece,
+        _CLASSES,
+        "ClasswiseECE",
+        bounds=_SHARE,
     ),
     "debiased_ece": MetricInfo(
-        "Debiased ECE", "l2 calibration error less its noise", _ROWS, "classification", "DebiasedECE"
+        "Debiased ECE",
+        "l2 calibration error less its noise",
+        classification.debiased_ece,
+        _CLASSES,
+        "DebiasedECE",
+        bounds=_SHARE,
     ),
-    "mce": MetricInfo("MCE", "maximum calibration error", _ROWS, "classification", "MCE"),
-    "rmse": MetricInfo("RMSE", "root mean squared error", _POINT, "regression", "RMSE"),
-    "mae": MetricInfo("MAE", "mean absolute error", _POINT, "regression", "MAE"),
-    "mape": MetricInfo("MAPE", "mean absolute error in percent", _POINT, "regression", "MAPE", percent=True),
+    "mce": MetricInfo("MCE", "maximum calibration error", classification.mce, _CLASSES, "MCE", bounds=_SHARE),
+    "rmse": MetricInfo("RMSE", "root mean squared error", regression.rmse, _POINT, "RMSE"),
+    "mae": MetricInfo("MAE", "mean absolute error", regression.mae, _POINT, "MAE"),
+    "mape": MetricInfo(
+        "MAPE", "mean absolute error in percent", regression.mape, _POINT, "MAPE", percent=True
+    ),
     "gaussian_nll": MetricInfo(
-        "Gaussian NLL", "negative log-likelihood of N(mean, std²)", _GAUSS, "regression", "GaussianNLL"
+        "Gaussian NLL",
+        "negative log-likelihood of N(mean, std²)",
+        regression.gaussian_nll,
+        _GAUSSIAN,
+        "GaussianNLL",
+        bounds=(-math.inf, math.inf),
     ),
-    "uce": MetricInfo("UCE", "squared error against variance", _GAUSS, "regression", "UCE"),
-    "ence": MetricInfo("ENCE", "relative error of the standard deviation", _GAUSS, "regression", "ENCE"),
+    "uce": MetricInfo("UCE", "squared error against variance", regression.uce, _GAUSSIAN, "UCE"),
+    "ence": MetricInfo(
+        "ENCE", "relative error of the standard deviation", regression.ence, _GAUSSIAN, "ENCE"
+    ),
     "coverage": MetricInfo(
-        "Coverage", "share inside the 95 % prediction interval", _GAUSS, "regression", "Coverage", None
+        "Coverage",
+        "share inside the 95 % prediction interval",
+        regression.coverage,
+        _GAUSSIAN,
+        "Coverage",
+        None,
+        _SHARE,
     ),
     "uce_as_published": MetricInfo(
-        "UCE (as published)", "UCE under the two-row reading", _GAUSS, "regression", "UCEAsPublished"
+        "UCE (as published)",
+        "UCE under the two-row reading",
+        regression.uce_as_published,
+        _GAUSSIAN,
+        "UCEAsPublished",
     ),
     "ence_as_published": MetricInfo(
-        "ENCE (as published)", "ENCE under the two-row reading", _GAUSS, "regression", "ENCEAsPublished"
+        "ENCE (as published)",
+        "ENCE under the two-row reading",
+        regression.ence_as_published,
+        _GAUSSIAN,
+        "ENCEAsPublished",
     ),
 }
 
@@ -73,9 +125,7 @@ def metric_function(name: str) -> Callable[..., float]:
     >>> metric_function("ece").__name__
     'ece'
     """
-    info = METRICS[checks.known("metric", name, METRICS)]
-    function: Callable[..., Any] = getattr(import_module(f"tailormix.metrics.{info.module}"), name)
-    return function
+    return METRICS[checks.known("metric", name, METRICS)].function
 
 
 def names_of(task: str) -> tuple[str, ...]:

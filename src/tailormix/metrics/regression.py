@@ -1,8 +1,9 @@
 """Errors and calibration errors of predicted means and standard deviations.
 
-The released evaluation passes one array of two rows, the means and the standard deviations, to a library
-that takes an array for stochastic forward passes. It therefore sees the mean (μ + s)/2 and the variance ((μ
-− s)/2)², and the result is in essence a binned bias. Use these only to compare with published numbers.
+``uce_as_published`` and ``ence_as_published`` repeat the released evaluation. It passes one array of two
+rows, the means and the standard deviations, to a library that takes an array for stochastic forward passes.
+That library sees the mean (μ + s)/2 and the variance ((μ − s)/2)², and the result is in essence a binned
+bias. Use these two only to compare with published numbers.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ import torch
 
 from tailormix import checks
 from tailormix.checks import readable
-from tailormix.metrics.inputs import Regressed, regressed
+from tailormix.metrics.binning import sums_by_index
+from tailormix.metrics.inputs import RegressionInputs, regression_inputs
 
 if TYPE_CHECKING:
     from tailormix.metrics.inputs import Array
+
+
+BIN_BY = ("variance", "std")
 
 
 def rmse(mean: Array, targets: Array) -> float:
@@ -26,7 +31,7 @@ def rmse(mean: Array, targets: Array) -> float:
     >>> rmse(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0])) == 12.5**0.5
     True
     """
-    return float(squared_parts(regressed(mean, targets))[:, 0].mean().sqrt())
+    return float(ratio(squared_sums(regression_inputs(mean, targets))).sqrt())
 
 
 def mae(mean: Array, targets: Array) -> float:
@@ -35,7 +40,7 @@ def mae(mean: Array, targets: Array) -> float:
     >>> mae(torch.tensor([0.0, 0.0]), torch.tensor([3.0, -4.0]))
     3.5
     """
-    return float(absolute_parts(regressed(mean, targets))[:, 0].mean())
+    return float(ratio(absolute_sums(regression_inputs(mean, targets))))
 
 
 def mape(mean: Array, targets: Array) -> float:
@@ -44,32 +49,10 @@ def mape(mean: Array, targets: Array) -> float:
     >>> mape(torch.tensor([1.0, 5.0]), torch.tensor([2.0, 0.0]))
     50.0
     """
-    total, count = relative_parts(regressed(mean, targets)).sum(0)
-    if readable(count) and float(count) == 0:
+    sums = relative_sums(regression_inputs(mean, targets))
+    if readable(sums) and float(sums[1]) == 0:
         raise ValueError("targets must hold an entry other than 0 for MAPE, got none")
-    return float(total / count)
-
-
-def squared_parts(given: Regressed) -> torch.Tensor:
-    """Return (n, 2): each sample's mean squared error over its outputs, and 1."""
-    return with_one(given.error.square().mean(1))
-
-
-def absolute_parts(given: Regressed) -> torch.Tensor:
-    """Return (n, 2): each sample's mean absolute error over its outputs, and 1."""
-    return with_one(given.error.abs().mean(1))
-
-
-def relative_parts(given: Regressed) -> torch.Tensor:
-    """Return (n, 2): each sample's sum of relative errors in percent, and how many entries are not 0."""
-    valid = given.targets != 0
-    relative = torch.where(valid, given.error.abs() / given.targets.abs().where(valid, 1.0), 0.0)
-    return torch.stack([100 * relative.sum(1), valid.double().sum(1)], dim=1)
-
-
-def with_one(values: torch.Tensor) -> torch.Tensor:
-    """Return (n, 2): each value and its weight 1, so that the quotient of the sums is the mean."""
-    return torch.stack([values, torch.ones_like(values)], dim=1)
+    return float(ratio(sums))
 
 
 def gaussian_nll(mean: Array, std: Array, targets: Array) -> float:
@@ -78,7 +61,7 @@ def gaussian_nll(mean: Array, std: Array, targets: Array) -> float:
     >>> round(gaussian_nll(torch.tensor([0.0]), torch.tensor([1.0]), torch.tensor([0.0])), 6)
     0.918939
     """
-    return float(gaussian_parts(regressed(mean, targets, std))[:, 0].mean())
+    return float(ratio(gaussian_sums(regression_inputs(mean, targets, std))))
 
 
 def coverage(mean: Array, std: Array, targets: Array, *, level: float = 0.95) -> float:
@@ -87,28 +70,7 @@ def coverage(mean: Array, std: Array, targets: Array, *, level: float = 0.95) ->
     >>> coverage(torch.tensor([0.0, 0.0]), torch.tensor([1.0, 1.0]), torch.tensor([1.9, 2.0]))
     0.5
     """
-    return float(coverage_parts(regressed(mean, targets, std), level)[:, 0].mean())
-
-
-def gaussian_parts(given: Regressed) -> torch.Tensor:
-    """Return (n, 2): each sample's mean negative log-likelihood over its outputs, and 1."""
-    variance = given.spread.square()
-    if readable(variance) and bool((variance == 0).any()):
-        raise ValueError(
-            f"std must be > 0 for the Gaussian NLL, got 0 at {int((variance == 0).sum())} entries"
-        )
-    return with_one((0.5 * (2 * math.pi * variance).log() + given.error.square() / (2 * variance)).mean(1))
-
-
-def coverage_parts(given: Regressed, level: float = 0.95) -> torch.Tensor:
-    """Return (n, 2): the share of each sample's outputs inside the interval, and 1."""
-    if not 0 < checks.number("level", level) < 1:
-        raise ValueError(f"level must lie in (0, 1), got {level}")
-    width = float(torch.special.ndtri(torch.tensor((1 + level) / 2, dtype=torch.float64)))
-    return with_one((given.error.abs() <= width * given.spread).double().mean(1))
-
-
-BIN_BY = ("variance", "std")
+    return float(ratio(coverage_sums(regression_inputs(mean, targets, std), level)))
 
 
 def uce(mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: str = "variance") -> float:
@@ -120,7 +82,8 @@ def uce(mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: st
     >>> uce(torch.tensor([0.0, 0.0]), torch.tensor([1.0, 1.0]), torch.tensor([2.0, 2.0]))
     3.0
     """
-    return float(uce_error(spread_sums(regressed(mean, targets, std), n_bins, bin_by)))
+    inputs = regression_inputs(mean, targets, std)
+    return float(uce_error(SpreadBins(inputs.std, n_bins, bin_by).sums(inputs)))
 
 
 def ence(mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: str = "std") -> float:
@@ -132,36 +95,132 @@ def ence(mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: s
     >>> ence(torch.tensor([0.0, 0.0]), torch.tensor([1.0, 1.0]), torch.tensor([2.0, 2.0]))
     1.0
     """
-    sums = spread_sums(regressed(mean, targets, std), n_bins, bin_by)
+    inputs = regression_inputs(mean, targets, std)
+    sums = SpreadBins(inputs.std, n_bins, bin_by).sums(inputs)
     if readable(sums) and not bool((sums[..., 1] > 0).any(-1).all()):
         raise ValueError("std must be > 0 somewhere in every output for ENCE, got 0 everywhere")
     return float(ence_error(sums))
 
 
-def spread_index(given: Regressed, n_bins: int, bin_by: str) -> torch.Tensor:
-    """Return (n, D) bins of the predicted spread, between each output's smallest and largest."""
-    checks.integer("n_bins", n_bins, at_least=1)
-    checks.known("bin_by", bin_by, BIN_BY)
-    value = (given.spread.square() if bin_by == "variance" else given.spread).T.contiguous()
-    low, high = value.amin(1, keepdim=True), value.amax(1, keepdim=True)
-    inner = low + (high - low) * torch.arange(1, n_bins, dtype=value.dtype, device=value.device) / n_bins
-    index = torch.searchsorted(inner.contiguous(), value, right=True)
-    return torch.where(high > low, index, 0).T  # one value only: one bin
+def uce_as_published(
+    mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: str = "variance"
+) -> float:
+    """``uce`` of the mean (μ + s)/2 and the standard deviation |μ − s|/2.
+
+    >>> uce_as_published(torch.tensor([4.0]), torch.tensor([2.0]), torch.tensor([4.0]))
+    0.0
+    """
+    seen = two_row_reading(regression_inputs(mean, targets, std))
+    return uce(seen.mean, seen.std, seen.targets, n_bins=n_bins, bin_by=bin_by)
 
 
-def spread_values(given: Regressed) -> torch.Tensor:
-    """Return (n, D, 3): 1, predicted variance, squared error."""
-    variance = given.spread.square()
-    return torch.stack([torch.ones_like(variance), variance, given.error.square()], dim=-1)
+def ence_as_published(
+    mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: str = "std"
+) -> float:
+    """``ence`` of the mean (μ + s)/2 and the standard deviation |μ − s|/2.
+
+    >>> ence_as_published(torch.tensor([4.0]), torch.tensor([2.0]), torch.tensor([5.0]))
+    1.0
+    """
+    seen = two_row_reading(regression_inputs(mean, targets, std))
+    return ence(seen.mean, seen.std, seen.targets, n_bins=n_bins, bin_by=bin_by)
 
 
-def spread_sums(given: Regressed, n_bins: int, bin_by: str) -> torch.Tensor:
-    """Return (D, B, 3) sums of (1, variance, squared error)."""
-    values = spread_values(given)
-    outputs = values.shape[1]
-    cell = spread_index(given, n_bins, bin_by) + n_bins * torch.arange(outputs, device=values.device)
-    flat = values.new_zeros(outputs * n_bins, 3).index_add_(0, cell.reshape(-1), values.reshape(-1, 3))
-    return flat.view(outputs, n_bins, 3)
+def regression_summary(mean: Array, std: Array, targets: Array, *, n_bins: int = 15) -> dict[str, float]:
+    """Return every regression metric by name.
+
+    >>> regression_summary(torch.zeros(2), torch.ones(2), torch.ones(2))["rmse"]
+    1.0
+    """
+    return {
+        "rmse": rmse(mean, targets),
+        "mae": mae(mean, targets),
+        "mape": mape(mean, targets),
+        "gaussian_nll": gaussian_nll(mean, std, targets),
+        "uce": uce(mean, std, targets, n_bins=n_bins),
+        "ence": ence(mean, std, targets, n_bins=n_bins),
+        "coverage": coverage(mean, std, targets),
+        "uce_as_published": uce_as_published(mean, std, targets, n_bins=n_bins),
+        "ence_as_published": ence_as_published(mean, std, targets, n_bins=n_bins),
+    }
+
+
+def ratio(sums: torch.Tensor) -> torch.Tensor:
+    """Return Σ a / Σ b of sums (..., 2)."""
+    return sums[..., 0] / sums[..., 1]
+
+
+def mean_sums(values: torch.Tensor) -> torch.Tensor:
+    """Return (2,): the sum of (n,) values and n, whose ratio is the mean.
+
+    >>> mean_sums(torch.tensor([1.0, 3.0]))
+    tensor([4., 2.], dtype=torch.float64)
+    """
+    values = values.double()
+    return torch.stack([values.sum(), torch.ones_like(values).sum()])
+
+
+def squared_sums(inputs: RegressionInputs) -> torch.Tensor:
+    """Return (2,): the sum of squared errors, averaged over the outputs, and n."""
+    return mean_sums(inputs.error.square().mean(1))
+
+
+def absolute_sums(inputs: RegressionInputs) -> torch.Tensor:
+    """Return (2,): the sum of absolute errors, averaged over the outputs, and n."""
+    return mean_sums(inputs.error.abs().mean(1))
+
+
+def relative_sums(inputs: RegressionInputs) -> torch.Tensor:
+    """Return (2,): the sum of relative errors in percent, and how many targets are not 0."""
+    valid = inputs.targets != 0
+    relative = inputs.error.abs() / inputs.targets.abs().where(valid, 1.0)
+    return torch.stack([100 * relative.where(valid, 0.0).sum(), valid.double().sum()])
+
+
+def gaussian_sums(inputs: RegressionInputs) -> torch.Tensor:
+    """Return (2,): the sum of negative log-likelihoods, averaged over the outputs, and n."""
+    variance = inputs.std.square()
+    if readable(variance) and bool((variance == 0).any()):
+        raise ValueError(
+            f"std must be > 0 for the Gaussian NLL, got 0 at {int((variance == 0).sum())} entries"
+        )
+    nll = 0.5 * (2 * math.pi * variance).log() + inputs.error.square() / (2 * variance)
+    return mean_sums(nll.mean(1))
+
+
+def coverage_sums(inputs: RegressionInputs, level: float = 0.95) -> torch.Tensor:
+    """Return (2,): the sum of the shares of outputs inside the interval, and n."""
+    if not 0 < checks.number("level", level) < 1:
+        raise ValueError(f"level must lie in (0, 1), got {level}")
+    width = float(torch.special.ndtri(torch.tensor((1 + level) / 2, dtype=torch.float64)))
+    return mean_sums((inputs.error.abs() <= width * inputs.std).double().mean(1))
+
+
+class SpreadBins:
+    """B bins of equal width between the smallest and the largest predicted spread of each output."""
+
+    def __init__(self, std: torch.Tensor, n_bins: int, bin_by: str) -> None:
+        self.n_bins = checks.integer("n_bins", n_bins, at_least=1)
+        self.bin_by = checks.known("bin_by", bin_by, BIN_BY)
+        spread = self._spread(std)
+        self.low, self.high = spread.amin(1, keepdim=True), spread.amax(1, keepdim=True)
+
+    def sums(self, inputs: RegressionInputs) -> torch.Tensor:
+        """Return (D, B, 3) sums of (1, predicted variance, squared error)."""
+        spread = self._spread(inputs.std)
+        step = torch.arange(1, self.n_bins, dtype=spread.dtype, device=spread.device) / self.n_bins
+        edges = self.low + (self.high - self.low) * step
+        index = torch.searchsorted(edges.contiguous(), spread, right=True)
+        index = torch.where(self.high > self.low, index, 0)  # one value only: one bin
+        index = index + self.n_bins * torch.arange(len(spread), device=spread.device)[:, None]
+        variance, squared = inputs.std.square().T, inputs.error.square().T
+        size = len(spread) * self.n_bins
+        sums = sums_by_index(index, torch.ones_like(variance), variance, squared, size=size)
+        return sums.view(len(spread), self.n_bins, 3)
+
+    def _spread(self, std: torch.Tensor) -> torch.Tensor:
+        """Return (D, n)."""
+        return (std.square() if self.bin_by == "variance" else std).T.contiguous()
 
 
 def uce_error(sums: torch.Tensor) -> torch.Tensor:
@@ -174,37 +233,11 @@ def ence_error(sums: torch.Tensor) -> torch.Tensor:
     """Return ENCE of bin sums: (..., D, B, 3) → (...)."""
     _, variance, squared = sums.unbind(-1)
     used = variance > 0
-    ratio = (squared.sqrt() / variance.where(used, 1.0).sqrt() - 1).abs()
-    return (ratio.where(used, 0.0).sum(-1) / used.sum(-1)).mean(-1)
+    relative = (squared.sqrt() / variance.where(used, 1.0).sqrt() - 1).abs()
+    return (relative.where(used, 0.0).sum(-1) / used.sum(-1)).mean(-1)
 
 
-def uce_as_published(
-    mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: str = "variance"
-) -> float:
-    """``uce`` of the mean (μ + s)/2 and the standard deviation |μ − s|/2.
-
-    >>> import torch
-    >>> uce_as_published(torch.tensor([4.0]), torch.tensor([2.0]), torch.tensor([4.0]))
-    0.0
-    """
-    return uce(*two_row_reading(mean, std, targets), n_bins=n_bins, bin_by=bin_by)
-
-
-def ence_as_published(
-    mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: str = "std"
-) -> float:
-    """``ence`` of the mean (μ + s)/2 and the standard deviation |μ − s|/2.
-
-    >>> import torch
-    >>> ence_as_published(torch.tensor([4.0]), torch.tensor([2.0]), torch.tensor([5.0]))
-    1.0
-    """
-    return ence(*two_row_reading(mean, std, targets), n_bins=n_bins, bin_by=bin_by)
-
-
-def two_row_reading(
-    mean: Array, std: Array, targets: Array
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return (mean, std, targets) as the two-row reading sees them."""
-    given = regressed(mean, targets, std)
-    return (given.mean + given.spread) / 2, (given.mean - given.spread).abs() / 2, given.targets
+def two_row_reading(inputs: RegressionInputs) -> RegressionInputs:
+    """Return the inputs as the released evaluation reads them."""
+    mean, std = (inputs.mean + inputs.std) / 2, (inputs.mean - inputs.std).abs() / 2
+    return RegressionInputs(mean, inputs.targets, std)

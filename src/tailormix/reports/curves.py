@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+from scipy.stats import binom, chi2
 
 from tailormix.metrics.binning import bin_sums
-from tailormix.metrics.classification import Rows, rows
-from tailormix.metrics.inputs import Regressed, classified, regressed
-from tailormix.metrics.regression import spread_sums
+from tailormix.metrics.classification import sample_statistics
+from tailormix.metrics.inputs import RegressionInputs, classification_inputs, regression_inputs
+from tailormix.metrics.regression import SpreadBins
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tailormix.metrics.bootstrap import Interval
+    from tailormix.metrics.classification import SampleStatistics
     from tailormix.metrics.inputs import Array
 
     Numbers = npt.NDArray[np.float64]
@@ -85,24 +86,22 @@ def reliability_curve(
     >>> reliability_curve(p, np.array([1, 0]), n_bins=2).accuracy
     array([nan, 0.5])
     """
-    found = rows(classified(predictions, targets, from_logits=from_logits, binary=binary))
-    return reliability_of_rows(found, n_bins=n_bins, ece=ece)
+    inputs = classification_inputs(predictions, targets, from_logits=from_logits, binary=binary)
+    return reliability_from(sample_statistics(inputs), n_bins=n_bins, ece=ece)
 
 
-def reliability_of_rows(
-    found: Rows, *, n_bins: int = 15, ece: Interval | float | None = None, seeds: int = 1
+def reliability_from(
+    statistics: SampleStatistics, *, n_bins: int = 15, ece: Interval | float | None = None, seeds: int = 1
 ) -> ReliabilityCurve:
-    """Return the reliability of statistics that were collected before, from one seed or from several.
+    """Return the reliability of per-sample statistics, from one seed or from several.
 
-    Seeds may share their points, so that their rows are no independent samples: the band is that of the
-    points of one seed.
+    Seeds may share their points, so their rows are no independent samples: the band is that of the points of
+    one seed.
     """
-    from scipy.stats import binom
-
-    sums = bin_sums(found.confidence, found.event, n_bins).cpu().numpy()
-    count, confidence, event = sums.T
+    sums = bin_sums(statistics.confidence, statistics.outcome, n_bins).cpu().numpy()
+    count, confidence, outcome = sums.T
     with np.errstate(invalid="ignore"):
-        confidence, accuracy = confidence / count, event / count
+        confidence, accuracy = confidence / count, outcome / count
         chance = np.clip(np.nan_to_num(confidence), 0, 1)
         points = np.maximum(np.ceil(count / seeds), 1)
         low, high = binom.interval(BAND, points, chance)
@@ -127,11 +126,9 @@ def spread_curve(
     >>> spread_curve(np.zeros(4), np.ones(4), np.full(4, 2.0)).observed
     array([2.])
     """
-    from scipy.stats import chi2
-
-    given = regressed(mean, targets, std)
-    flat = Regressed(given.mean.view(-1, 1), given.targets.view(-1, 1), given.spread.view(-1, 1))
-    sums = spread_sums(flat, n_bins, "std")[0].cpu().numpy()
+    inputs = regression_inputs(mean, targets, std)
+    flat = RegressionInputs(*(one.reshape(-1, 1) for one in (inputs.mean, inputs.targets, inputs.std)))
+    sums = SpreadBins(flat.std, n_bins, "std").sums(flat)[0].cpu().numpy()
     count, variance, squared = sums[sums[:, 0] > 0].T
     tails = chi2.ppf([[(1 + BAND) / 2], [(1 - BAND) / 2]], count / seeds)
     low, high = np.sqrt(squared / seeds / tails)
@@ -151,27 +148,21 @@ def risk_coverage_curve(confidence: Array, loss: Array, *, risk_name: str = "err
     array([0. , 0.5])
     """
     sure, lost = (np.asarray(one, dtype=np.float64).reshape(-1) for one in (confidence, loss))
-    order = np.argsort(-sure, kind="stable")
-    shared = _share_ties(sure[order], lost[order])
+    _, level, count = np.unique(-sure, return_inverse=True, return_counts=True)
+    shared = (np.bincount(level, weights=lost) / count)[np.sort(level)]  # surest first
     number = np.arange(1, len(sure) + 1)
     risk, best = np.cumsum(shared) / number, np.cumsum(np.sort(lost)) / number
     shown = np.unique(np.linspace(0, len(sure) - 1, MOST_POINTS).round().astype(int))
     return RiskCurve(number[shown] / len(sure), risk[shown], best[shown], float(risk.mean()), risk_name)
 
 
-def _share_ties(sure: Any, lost: Any) -> Any:
-    _, group, count = np.unique(sure, return_inverse=True, return_counts=True)
-    return (np.bincount(group, weights=lost) / count)[group]
-
-
-def risk_of_rows(found: Rows) -> RiskCurve:
+def classification_risk(statistics: SampleStatistics) -> RiskCurve:
     """Return the risk–coverage curve of a classifier's error."""
-    return risk_coverage_curve(found.confidence.cpu().numpy(), (1 - found.hit).cpu().numpy())
+    return risk_coverage_curve(statistics.confidence.cpu().numpy(), 1 - statistics.correct.cpu().numpy())
 
 
-def risk_of_spread(mean: Array, std: Array, targets: Array) -> RiskCurve:
+def regression_risk(mean: Array, std: Array, targets: Array) -> RiskCurve:
     """Return the risk–coverage curve of a regression's squared error, sorted by the predicted spread."""
-    given = regressed(mean, targets, std)
-    loss = given.error.square().mean(1)
-    spread = given.spread.square().mean(1)
-    return risk_coverage_curve(*(torch.stack([-spread, loss]).cpu().numpy()), risk_name="mean squared error")
+    inputs = regression_inputs(mean, targets, std)
+    variance, loss = (one.square().mean(1).cpu().numpy() for one in (inputs.std, inputs.error))
+    return risk_coverage_curve(-variance, loss, risk_name="mean squared error")

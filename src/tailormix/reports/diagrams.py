@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailormix.metrics.bootstrap import Interval
-from tailormix.reports.curves import reliability_of_rows, risk_of_rows, risk_of_spread, spread_curve
+from tailormix.reports.curves import classification_risk, regression_risk, reliability_from, spread_curve
 from tailormix.reports.style import (
     BAND,
     BLUE,
@@ -36,17 +36,17 @@ def evaluation_diagrams(evaluation: Evaluation) -> dict[str, Figure]:
     stages = [one for one in (evaluation.before, evaluation.after) if one is not None]
     bins = evaluation.settings.n_bins
     if evaluation.task == "classification":
-        pairs = zip(evaluation.rows, stages, strict=True)
-        curves = [reliability_of_rows(rows, n_bins=bins, ece=stage["ece"]) for rows, stage in pairs]
+        pairs = zip(evaluation.statistics, stages, strict=True)
+        curves = [reliability_from(one, n_bins=bins, ece=stage["ece"]) for one, stage in pairs]
         draw = before_after_diagram if len(curves) == 2 else reliability_diagram
-        risks = [risk_of_rows(rows) for rows in evaluation.rows]
+        risks = [classification_risk(one) for one in evaluation.statistics]
         return {"reliability": draw(*curves), "risk-coverage": risk_coverage_diagram(*risks)}
     spreads = [
         spread_curve(view.mean, view.std, view.targets, n_bins=bins, ence=stage["ence"])
-        for view, stage in zip(evaluation.spreads, stages, strict=True)
+        for view, stage in zip(evaluation.predictions, stages, strict=True)
     ]
-    first = evaluation.spreads[0]
-    risk = risk_of_spread(first.mean, first.std, first.targets)
+    first = evaluation.predictions[0]
+    risk = regression_risk(first.mean, first.std, first.targets)
     return {"spread": spread_diagram(*spreads), "risk-coverage": risk_coverage_diagram(risk)}
 
 

@@ -1,37 +1,37 @@
-"""An evaluation: what is measured, with intervals, and as a table."""
+"""An evaluation: every metric with its interval, before and after calibration, and as a table."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+import torch
+
 from tailormix import checks
-from tailormix.calibration.predictions import Predictions, allow_use
+from tailormix.calibration.predictions import Predictions, check_use
 from tailormix.calibration.temperature import TemperatureScaling
 from tailormix.calibration.variance import VarianceScaling
-from tailormix.metrics.binning import ClasswiseTable
-from tailormix.metrics.bootstrap import Interval, interval_from, limits, replicates
-from tailormix.metrics.classification import identity, read
-from tailormix.metrics.inputs import classified, regressed
-from tailormix.metrics.registry import METRICS, metric_function, names_of
-from tailormix.metrics.summary import from_rows
-from tailormix.metrics.weighting import (
-    grouped_table,
-    resampling_groups,
-    weighted_classification,
-    weighted_metric,
+from tailormix.metrics.bootstrap import (
+    Interval,
+    SummedMetric,
+    bootstrap,
+    classification_sums,
+    interval_from,
+    regression_sums,
 )
+from tailormix.metrics.classification import all_metrics, sample_statistics
+from tailormix.metrics.inputs import classification_inputs, regression_inputs
+from tailormix.metrics.registry import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from tailormix.metrics.classification import Rows
-    from tailormix.metrics.weighting import Weighted
+    from tailormix.metrics.classification import SampleStatistics
 
 
 class Progress(Protocol):
-    """Told what is being done, how far it is, and of how much."""
+    """Is told what is being done, how far it is, and of how much."""
 
     def __call__(self, task: str, done: int, total: int) -> object:
         """Show it."""
@@ -54,7 +54,11 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Every metric with its interval, which points it is about, and what the calibration was fitted on."""
+    """Every metric with its interval, which points it is about, and what the calibration was fitted on.
+
+    For the diagrams, before and (if there is one) after calibration: ``statistics`` of each sample of a
+    classifier, ``predictions`` of a regression.
+    """
 
     task: str
     samples: int
@@ -66,8 +70,8 @@ class Evaluation:
     calibration: dict[str, Any] | None = None
     imitates: str | None = None
     notes: tuple[str, ...] = ()
-    rows: tuple[Rows, ...] = field(default=(), repr=False)
-    spreads: tuple[Predictions, ...] = field(default=(), repr=False)
+    statistics: tuple[SampleStatistics, ...] = field(default=(), repr=False)
+    predictions: tuple[Predictions, ...] = field(default=(), repr=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the per-sample data, for JSON."""
@@ -83,14 +87,9 @@ class Evaluation:
             "calibration": self.calibration,
             "notes": list(self.notes),
         } | {
-            stage: None if found is None else {name: _clean(one) for name, one in found.items()}
+            stage: None if found is None else {name: _finite(one.as_dict()) for name, one in found.items()}
             for stage, found in stages.items()
         }
-
-
-def _clean(one: Interval) -> dict[str, float | None]:
-    """Return an interval for JSON, which has no NaN."""
-    return {name: value if math.isfinite(value) else None for name, value in one.as_dict().items()}
 
 
 def evaluate(
@@ -103,8 +102,8 @@ def evaluate(
 ) -> Evaluation:
     """Measure predictions; with ``calibration``, fit temperature (variance scaling) there and measure again.
 
-    Logits are read once, in chunks, for both measurements. Test points as calibration, or points that both
-    sets share, raise ``LeakError`` unless ``imitate`` names what is being imitated.
+    Test points as calibration, or points that both sets share, raise ``LeakError`` unless ``imitate`` names
+    what is being imitated.
 
     >>> import numpy as np
     >>> p = Predictions(targets=np.array([0, 1]), probabilities=np.eye(2))
@@ -112,104 +111,101 @@ def evaluate(
     1.0
     """
     settings = settings or Settings()
-    measure = _classification if predictions.task == "classification" else _regression
-    if calibration is None:
-        return measure(predictions, None, settings, progress)
+    scaler: TemperatureScaling | VarianceScaling | None = None
+    if calibration is not None:
+        scaler = _fitted(predictions, calibration, imitate)
+        predictions = check_use(scaler.provenance, predictions, imitate)
+    if predictions.task == "classification":
+        temperature = scaler.temperature if isinstance(scaler, TemperatureScaling) else None
+        found = _classification(predictions, temperature, settings, progress)
+    else:
+        stages = [predictions]
+        if scaler is not None:
+            stages.append(scaler.transform(predictions, imitate=predictions.imitates))
+        found = _regression(stages, settings, progress)
+    return Evaluation(
+        task=predictions.task,
+        samples=len(predictions),
+        split=predictions.split,
+        fingerprint=predictions.fingerprint,
+        settings=settings,
+        calibration=None if scaler is None else _describe(scaler),
+        imitates=predictions.imitates,
+        **found,
+    )
+
+
+def _fitted(
+    predictions: Predictions, calibration: Predictions, imitate: str | None
+) -> TemperatureScaling | VarianceScaling:
     if calibration.task != predictions.task:
         raise ValueError(
             f"calibration must be a {predictions.task} as the predictions are, got a {calibration.task}"
         )
-    scaler: Any = TemperatureScaling() if predictions.task == "classification" else VarianceScaling()
-    if predictions.task == "classification" and not (predictions.from_logits and calibration.from_logits):
+    if predictions.task == "regression":
+        return VarianceScaling().fit(calibration, imitate=imitate)
+    if not (predictions.from_logits and calibration.from_logits):
         raise ValueError("temperature needs logits in both files, got probabilities")
-    scaler.fit(calibration, imitate=imitate)
-    allowed = allow_use(scaler.provenance, predictions, imitate)
-    return measure(allowed, scaler, settings, progress)
+    return TemperatureScaling().fit(calibration, imitate=imitate)
 
 
 def _classification(
-    predictions: Predictions, scaler: TemperatureScaling | None, settings: Settings, progress: Progress | None
-) -> Evaluation:
-    given = classified(
+    predictions: Predictions, temperature: float | None, settings: Settings, progress: Progress | None
+) -> dict[str, Any]:
+    inputs = classification_inputs(
         predictions.outputs, predictions.targets, from_logits=predictions.from_logits, binary=settings.binary
     )
-    views = [identity] if scaler is None else [identity, scaler.transform]
-    tables = [_table(len(given), given.num_classes, settings) for _ in views]
-    found = read(given, views, tables, _told(progress, "reading", len(given)))
-    groups = resampling_groups(len(given), seed=settings.seed)
-    stages = []
-    for rows, table in zip(found, tables, strict=True):
-        sums = table.sums()[1:] if given.positive else table.sums()
-        values = from_rows(rows, sums, n_bins=settings.n_bins)
-        options: dict[str, Any] = {"n_bins": settings.n_bins, "table": table, "positive": given.positive}
-        weighted = weighted_classification(rows, groups, **options) if settings.resamples else {}
-        stages.append(_intervals(values, weighted, settings, progress))
-    return _evaluation(predictions, stages, scaler, settings, rows=tuple(found))
+    stages = [inputs] if temperature is None else [inputs, replace(inputs, temperature=temperature)]
+    statistics, intervals = [], []
+    for stage in stages:
+        found = sample_statistics(stage, _told(progress, "reading", len(inputs)))
+        values = all_metrics(stage, found, n_bins=settings.n_bins)
+        metrics = classification_sums(stage, found, n_bins=settings.n_bins)
+        statistics.append(found)
+        intervals.append(_intervals(values, metrics, len(inputs), settings, progress))
+    return _stages(intervals) | {"statistics": tuple(statistics)}
 
 
-def _table(n: int, classes: int, settings: Settings) -> ClasswiseTable:
-    if settings.resamples == 0:
-        return ClasswiseTable(classes, settings.n_bins)
-    return grouped_table(n, classes, settings.n_bins, seed=settings.seed)
+def _regression(stages: list[Predictions], settings: Settings, progress: Progress | None) -> dict[str, Any]:
+    intervals, notes = [], []
+    for stage in stages:
+        inputs = regression_inputs(stage.mean, stage.targets, stage.std)
+        metrics = regression_sums(inputs, n_bins=settings.n_bins)
+        values = {}
+        for name in metrics:
+            options = {"n_bins": settings.n_bins} if name.startswith(("uce", "ence")) else {}
+            arrays = (getattr(stage, array) for array in METRICS[name].arrays)
+            try:
+                values[name] = METRICS[name].function(*arrays, **options)
+            except ValueError as error:  # undefined, such as the likelihood where a predicted spread is 0
+                values[name] = math.nan
+                notes.append(f"{name}: {error}")
+        intervals.append(_intervals(values, metrics, len(inputs), settings, progress))
+    return _stages(intervals) | {"predictions": tuple(stages), "notes": tuple(dict.fromkeys(notes))}
 
 
-def _regression(
-    predictions: Predictions, scaler: VarianceScaling | None, settings: Settings, progress: Progress | None
-) -> Evaluation:
-    views = [predictions]
-    if scaler is not None:
-        views.append(scaler.transform(predictions, imitate=predictions.imitates))
-    stages, notes = [], []
-    for view in views:
-        values, weighted, undefined = _regression_stage(view, settings)
-        stages.append(_intervals(values, weighted, settings, progress))
-        notes += [note for note in undefined if note not in notes]
-    return _evaluation(predictions, stages, scaler, settings, spreads=tuple(views), notes=tuple(notes))
-
-
-def _regression_stage(
-    view: Predictions, settings: Settings
-) -> tuple[dict[str, float], dict[str, Weighted], list[str]]:
-    """Return values, weighted forms and what is undefined here: a spread of 0 has no likelihood."""
-    regressed(
-        view.mean, view.targets, view.std
-    )  # bad arrays raise here, so that below only values can be undefined
-    values: dict[str, float] = {}
-    weighted: dict[str, Weighted] = {}
-    notes = []
-    for name in names_of("regression"):
-        arrays = tuple(getattr(view, array) for array in METRICS[name].arrays)
-        options = {"n_bins": settings.n_bins} if "uce" in name or "ence" in name else {}
-        try:
-            values[name] = metric_function(name)(*arrays, **options)
-        except ValueError as error:
-            values[name] = math.nan
-            notes.append(f"{name}: {error}")
-            continue
-        if settings.resamples:
-            weighted[name] = weighted_metric(name, arrays, seed=settings.seed, **options)
-    return values, weighted, notes
+def _stages(intervals: list[dict[str, Interval]]) -> dict[str, Any]:
+    return {"before": intervals[0], "after": intervals[1] if len(intervals) == 2 else None}
 
 
 def _intervals(
-    values: Mapping[str, float],
-    weighted: Mapping[str, Weighted],
+    values: dict[str, float],
+    metrics: dict[str, SummedMetric],
+    n: int,
     settings: Settings,
     progress: Progress | None,
 ) -> dict[str, Interval]:
-    total, done = len(weighted) * settings.resamples, 0
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        if progress is not None:
-            progress("bootstrap", done, total)
-
-    drawn = replicates(weighted, settings.resamples, settings.seed, count) if weighted else {}
+    """Return each value with its interval; NaN for both edges without resamples or where it is undefined."""
+    drawn: dict[str, torch.Tensor] = {}
+    if settings.resamples:
+        defined = {name: metric for name, metric in metrics.items() if math.isfinite(values[name])}
+        told = _told(progress, "bootstrap", settings.resamples)
+        drawn = bootstrap(defined, n, settings.resamples, settings.seed, told)
+    nothing = torch.empty(0)
     return {
-        name: interval_from(value, drawn[name], confidence=settings.confidence, bounds=limits(name))
-        if name in drawn
-        else Interval(value, math.nan, math.nan, settings.confidence)
+        name: interval_from(
+            value, drawn.get(name, nothing), confidence=settings.confidence, bounds=METRICS[name].bounds
+        )
         for name, value in values.items()
     }
 
@@ -218,38 +214,25 @@ def _told(progress: Progress | None, task: str, total: int) -> Callable[[int], o
     return None if progress is None else lambda done: progress(task, done, total)
 
 
-def _evaluation(
-    predictions: Predictions,
-    stages: list[dict[str, Interval]],
-    scaler: TemperatureScaling | VarianceScaling | None,
-    settings: Settings,
-    **more: Any,
-) -> Evaluation:
-    return Evaluation(
-        predictions.task,
-        len(predictions),
-        predictions.split,
-        predictions.fingerprint,
-        stages[0],
-        settings,
-        after=stages[1] if scaler is not None else None,
-        calibration=None if scaler is None else describe(scaler),
-        imitates=predictions.imitates,
-        **more,
-    )
-
-
-def describe(scaler: TemperatureScaling | VarianceScaling) -> dict[str, Any]:
+def _describe(scaler: TemperatureScaling | VarianceScaling) -> dict[str, Any]:
     """Return what was fitted, how the search ended, and on which points."""
-    facts = {
-        name: value if not isinstance(value, float) or math.isfinite(value) else None
-        for name, value in asdict(scaler.fitted).items()
+    return {
+        "kind": scaler.kind,
+        **_finite(asdict(scaler.fitted)),
+        "fitted_on": scaler.provenance.as_dict(),
     }
-    return {"kind": scaler.kind, **facts, "fitted_on": scaler.provenance.as_dict()}
+
+
+def _finite(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record for JSON, which has no NaN and no infinity: None stands for both."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in record.items()
+    }
 
 
 def table_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Return one row a metric: title, what it is, before, and after where there is one."""
+    """Return one row per metric: title, what it is, before, and after where there is one."""
     after = evaluation.after or {}
     return [
         {

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from tailormix.methods import METHODS, build_method
-from tailormix.metrics.classification import join
+from tailormix.metrics.classification import concatenate
 from tailormix.metrics.registry import METRICS
-from tailormix.reports.curves import reliability_of_rows, spread_curve
+from tailormix.reports.curves import reliability_from, spread_curve
 from tailormix.reports.density import FARTHEST, coefficient_density, draw_heat_map
 from tailormix.reports.diagrams import DIAGONAL, draw_reliability, spread_diagram, two_panels
 from tailormix.reports.run_groups import method_title, settings_text
@@ -120,8 +120,8 @@ def reliability_figures(group: Group) -> list[PageFigure]:
 
 def pooled_reliability(group: Group, stage: str = BEFORE) -> ReliabilityCurve:
     """All seeds together, before or after temperature; the ECE is the mean of the seeds."""
-    rows = join([run.rows[(BEFORE, AFTER).index(stage)] for run in group.runs])
-    return reliability_of_rows(rows, ece=group.metric(stage, "ece").mean, seeds=len(group.runs))
+    rows = concatenate([run.rows[(BEFORE, AFTER).index(stage)] for run in group.runs])
+    return reliability_from(rows, ece=group.metric(stage, "ece").mean, seeds=len(group.runs))
 
 
 def _small_reliability(curve: ReliabilityCurve, most: float) -> Figure:
@@ -152,7 +152,7 @@ def spread_figures(problem: Problem, styles: Sequence[LineStyle]) -> list[PageFi
 
 def _has_spread(group: Group) -> bool:
     """Whether the model predicts a standard deviation at all."""
-    return all(run.spread is not None and bool((run.spread.spread > 0).any()) for run in group.runs)
+    return all(run.spread is not None and bool((run.spread.std > 0).any()) for run in group.runs)
 
 
 def _spread_figure(group: Group) -> PageFigure:
@@ -171,7 +171,7 @@ def _pooled_spread(group: Group) -> tuple[torch.Tensor, torch.Tensor, torch.Tens
     """Mean, standard deviation and target of all seeds, (n,) each."""
     found = [run.spread for run in group.runs if run.spread is not None]
     mean, std, targets = (
-        torch.cat([getattr(one, name).reshape(-1) for one in found]) for name in ("mean", "spread", "targets")
+        torch.cat([getattr(one, name).reshape(-1) for one in found]) for name in ("mean", "std", "targets")
     )
     return mean, std, targets
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailormix.calibration.predictions import load_predictions
-from tailormix.metrics.classification import Rows, identity, read
-from tailormix.metrics.inputs import Regressed, classified, regressed
+from tailormix.metrics.classification import SampleStatistics, sample_statistics
+from tailormix.metrics.inputs import RegressionInputs, classification_inputs, regression_inputs
 from tailormix.training import run_folder
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class Run:
     result: dict[str, Any]
     history: tuple[dict[str, Any], ...]
     provenance: dict[str, Any]
-    rows: tuple[Rows, ...] = field(default=(), repr=False)
-    spread: Regressed | None = field(default=None, repr=False)
+    rows: tuple[SampleStatistics, ...] = field(default=(), repr=False)
+    spread: RegressionInputs | None = field(default=None, repr=False)
 
     @property
     def task(self) -> str:
@@ -158,10 +158,8 @@ def _test_points(path: Path, result: dict[str, Any]) -> dict[str, Any]:
     if test.task != result["data"]["task"]:
         raise ValueError(f"broken: {PREDICTIONS} holds a {test.task}, not a {result['data']['task']}")
     if test.task == "regression":
-        return {"spread": regressed(test.mean, test.targets, test.std)}
-    views = [identity]
+        return {"spread": regression_inputs(test.mean, test.targets, test.std)}
+    stages = [classification_inputs(test.outputs, test.targets, from_logits=test.from_logits)]
     if "after temperature" in result["test"]:
-        temperature = float(result["temperature"]["value"])
-        views.append(lambda logits: logits / temperature)
-    given = classified(test.outputs, test.targets, from_logits=test.from_logits)
-    return {"rows": tuple(read(given, views))}
+        stages.append(replace(stages[0], temperature=float(result["temperature"]["value"])))
+    return {"rows": tuple(sample_statistics(stage) for stage in stages)}

@@ -14,9 +14,8 @@ import torch
 from tailormix.calibration.dropout import mc_dropout, predict
 from tailormix.calibration.predictions import Predictions, save_predictions
 from tailormix.calibration.temperature import TemperatureScaling
-from tailormix.metrics.classification import accuracy, ece, nll
-from tailormix.metrics.regression import mae, mape, rmse
-from tailormix.metrics.summary import regression_summary, summary
+from tailormix.metrics.classification import accuracy, ece, nll, summary
+from tailormix.metrics.regression import mae, mape, regression_summary, rmse
 from tailormix.training.seeding import Stream, derive, share
 
 if TYPE_CHECKING:

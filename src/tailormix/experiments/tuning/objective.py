@@ -143,7 +143,7 @@ def cross_scaled(predictions: Predictions) -> dict[str, float]:
     import numpy as np
 
     from tailormix.calibration.temperature import TemperatureScaling
-    from tailormix.metrics.summary import summary
+    from tailormix.metrics.classification import summary
 
     halves = [_part(predictions, first) for first in (0, 1)]
     scaled = [

@@ -6,9 +6,11 @@ import torch
 
 from support_metrics import classifier, regressor
 from tailormix import metrics
-from tailormix.metrics.bootstrap import bootstrap_weights, interval_from
+from tailormix.metrics import bootstrap
+from tailormix.metrics.bootstrap import classification_sums, interval_from, regression_sums
+from tailormix.metrics.classification import sample_statistics
+from tailormix.metrics.inputs import classification_inputs, regression_inputs
 from tailormix.metrics.registry import METRICS, metric_function
-from tailormix.metrics.weighting import weighted_metric
 
 
 def case(name: str, n: int = 80) -> tuple[tuple[torch.Tensor, ...], dict[str, object]]:
@@ -20,18 +22,22 @@ def case(name: str, n: int = 80) -> tuple[tuple[torch.Tensor, ...], dict[str, ob
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_weights_are_repetitions(name: str) -> None:
-    """The weighted form with counts w equals the function on rows repeated w times, edges of bins kept."""
-    arrays, options = case(name)
-    weighted = weighted_metric(name, arrays, **options)
-    ones = torch.ones(1, weighted.units, dtype=torch.float64)
-    assert float(weighted.value(ones)) == pytest.approx(metric_function(name)(*arrays, **options), rel=1e-10)
-    weights = next(bootstrap_weights(80, 3, seed=1))
-    if name.startswith(("uce", "ence")):  # edges stay put only while the extremes are drawn
-        weights[:, :] = 1 + (weights > 1).double()
-    for row, value in zip(weights, weighted.value(weights), strict=True):
-        repeated = [array.repeat_interleave(row.long(), dim=0) for array in arrays]
-        assert float(value) == pytest.approx(metric_function(name)(*repeated, **options), rel=1e-9), name
+def test_resampled_sums_are_those_of_resampled_rows(name: str) -> None:
+    """The value of sums over rows that are drawn w times equals the function on rows repeated w times."""
+    arrays, options = case(name, 75)
+    if METRICS[name].task == "classification":
+        inputs = classification_inputs(*arrays, **options)
+        metric = classification_sums(inputs, sample_statistics(inputs))[name]
+    else:
+        metric = regression_sums(regression_inputs(arrays[0], arrays[-1], *arrays[1:-1]))[name]
+    whole = metric.value(metric.sums(torch.arange(75)))
+    assert float(whole) == pytest.approx(metric_function(name)(*arrays, **options), rel=1e-10)
+    draw = torch.cat([torch.arange(75), torch.randint(75, (40,), generator=torch.Generator().manual_seed(1))])
+    if name == "aece":
+        draw = torch.arange(75).repeat(2)  # edges stay put only where every row is drawn equally often
+    value = metric.value(sum(metric.sums(rows) for rows in draw.split(7)))
+    expected = metric_function(name)(*(array[draw] for array in arrays), **options)
+    assert float(value) == pytest.approx(expected, rel=1e-9)
 
 
 def test_interval_of_a_mean_agrees_with_scipy() -> None:
@@ -89,21 +95,23 @@ def test_bounds_and_methods() -> None:
         interval_from(0.1, drawn, method="magic")
 
 
-@pytest.mark.parametrize("name", [name for name, info in METRICS.items() if info.task == "classification"])
-def test_very_many_points_are_resampled_in_groups(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """6000 points in 2000 groups: the interval stays close to that of single points."""
-    from tailormix.metrics import weighting
-
-    logits, targets = classifier(6000)
-    single = metrics.interval(name, logits, targets, from_logits=True, resamples=400)
-    monkeypatch.setattr(weighting, "MOST_UNITS", 2000)
-    monkeypatch.setattr(weighting, "GROUP_VALUES", 1)
-    monkeypatch.setattr(weighting, "MOST_LEVELS", 1000)
-    assert weighted_metric(name, (logits, targets), from_logits=True).units == 2000
-    grouped = metrics.interval(name, logits, targets, from_logits=True, resamples=400)
+@pytest.mark.parametrize("name", METRICS)
+def test_groups_of_rows_give_the_interval_of_single_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """3000 rows one by one, and in 1000 groups."""
+    arrays, options = case(name, 3000)
+    monkeypatch.setattr(bootstrap, "MOST_GROUPS", 3000)
+    single = metrics.interval(name, *arrays, resamples=400, **options)
+    monkeypatch.setattr(bootstrap, "MOST_GROUPS", 1000)
+    grouped = metrics.interval(name, *arrays, resamples=400, **options)
     assert grouped.value == single.value
     assert grouped.high - grouped.low == pytest.approx(single.high - single.low, rel=0.3)
     assert grouped.high == pytest.approx(single.high, abs=(single.high - single.low) / 3)
+
+
+def test_wide_sums_are_grouped_to_bound_the_memory() -> None:
+    logits, targets = classifier(1500, classes=500)
+    found = metrics.interval("classwise_ece", logits, targets, from_logits=True, resamples=50)
+    assert found.low <= found.value <= found.high
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -115,7 +123,7 @@ def test_a_model_does_not_differ_from_itself(name: str) -> None:
 
 
 def test_paired_test_finds_a_real_difference_and_agrees_with_scipy() -> None:
-    """On hits the swap test is scipy's permutation test of paired samples."""
+    """On top-1 accuracy the test is scipy's permutation test of paired samples."""
     from scipy import stats
 
     logits, targets = classifier(120)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from support_posthoc import distorted
+from support_calibration import distorted
 from tailormix import metrics
 from tailormix.calibration import MatrixScaling, TemperatureScaling, VectorScaling
 
@@ -42,19 +42,6 @@ def test_matrix_agrees_with_unpenalised_logistic_regression() -> None:
     ours = MatrixScaling(ridge=0).fit(logits, targets).transform(logits).softmax(1)
     peer = LogisticRegression(C=np.inf, tol=1e-8, max_iter=5000).fit(logits.numpy(), targets.numpy())
     assert ours.numpy() == pytest.approx(peer.predict_proba(logits.numpy()), abs=2e-3)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradient_agrees_with_finite_differences(kind: type) -> None:
-    from scipy.optimize import approx_fprime
-
-    from tailormix.calibration.scaling import _Problem
-    from tailormix.metrics.inputs import classified
-
-    logits, targets = distorted(30, classes=3)
-    problem = _Problem(classified(logits.double(), targets, from_logits=True), kind.full, 0.1, 1.5)
-    x = np.random.default_rng(0).normal(size=problem.size)
-    assert problem(x)[1] == pytest.approx(approx_fprime(x, lambda v: problem(v)[0]), abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from support_posthoc import distorted, split
+from support_calibration import distorted, split
 from tailormix.calibration import IsotonicCalibration, MatrixScaling, TemperatureScaling, VectorScaling
 from tailormix.calibration.predictions import (
     IMITATED,
     LeakError,
     Predictions,
-    allow_fit,
+    check_fit,
     load_predictions,
     save_predictions,
     shared_points,
@@ -29,7 +29,7 @@ def test_fitting_on_test_points_raises(kind: type, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_judging_on_fitted_points_raises(kind: type) -> None:
+def test_evaluating_fitted_points_raises(kind: type) -> None:
     val, test = split("val", ids=range(200)), split("test", ids=range(200, 400), seed=1)
     fitted = kind().fit(val)
     assert fitted.transform(test).split == "test"
@@ -48,7 +48,7 @@ def test_the_same_arrays_are_recognised_without_ids() -> None:
     assert fitted.transform(distorted(200)[0]).shape == (200, 5)
 
 
-def test_the_way_round_is_named_and_recorded() -> None:
+def test_imitation_is_named_and_recorded() -> None:
     test = split("test", ids=range(200))
     fitted = TemperatureScaling().fit(test, imitate="released-protocol")
     assert fitted.provenance.imitates == "released-protocol"
@@ -80,7 +80,7 @@ def test_fingerprint_ignores_order_and_type_of_ids() -> None:
     )
     assert a.fingerprint == b.fingerprint != c.fingerprint
     assert a.fingerprint.startswith("ids:")
-    assert shared_points(allow_fit(a), c) == 199
+    assert shared_points(check_fit(a), c) == 199
     assert split("val").fingerprint.startswith("content:")
     assert split("val").fingerprint != split("val", seed=1).fingerprint
 
@@ -98,8 +98,8 @@ def test_tensor_ids_and_bfloat16() -> None:
         ({}, "got none of them"),
         ({"logits": np.eye(2), "probabilities": np.eye(2)}, "got logits and probabilities"),
         ({"mean": np.ones(2)}, "got mean"),
-        ({"logits": np.eye(3)}, "logits must have one row a target: expected 2, got 3"),
-        ({"logits": np.eye(2), "ids": [1]}, "ids must have one row a target: expected 2, got 1"),
+        ({"logits": np.eye(3)}, "logits must have one row per target: expected 2, got 3"),
+        ({"logits": np.eye(2), "ids": [1]}, "ids must have one row per target: expected 2, got 1"),
     ],
 )
 def test_bad_records(arrays: dict[str, object], message: str) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from support_posthoc import gaussian
+from support_calibration import gaussian
 from tailormix import metrics
 from tailormix.calibration import VarianceScaling
 from tailormix.calibration.predictions import LeakError, Predictions

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_posthoc import distorted
+from support_calibration import distorted
 from tailormix import metrics
 from tailormix.calibration import IsotonicCalibration
 from tailormix.calibration.isotonic import monotone_fit

@@ -39,7 +39,7 @@ def test_regression_has_a_spread(tmp_path: Path) -> None:
     run = read_run(make_run(tmp_path / "run", task="regression"))
     assert run.rows == ()
     assert run.spread is not None
-    assert run.spread.spread.shape == (200, 1)
+    assert run.spread.std.shape == (200, 1)
 
 
 def unfinished(path: Path) -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from tailormix.cli.main import app as whole
 from tailormix.cli.tune import tune
-from tailormix.experiments import read
+from tailormix.experiments import parallel, read
 from tailormix.experiments.tuning import study
 
 app = typer.Typer()
@@ -60,8 +60,7 @@ def test_two_processes_share_the_work(tmp_path: Path) -> None:
 
 
 def test_a_process_that_fails_is_named_by_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study, "PROGRAM", "import sys; sys.exit('no luck')")
-    monkeypatch.setattr(study, "PAUSE", 0.05)
+    monkeypatch.setattr(parallel, "COMMAND", (sys.executable, "-c", "import sys; sys.exit('no luck')"))
     done = call("moons", *QUICK, *OVER, "--jobs", "2", "--out", str(tmp_path))
     assert done.exit_code == 1
     assert "a process failed, see" in done.stderr
@@ -114,7 +113,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(study, "run_experiment", interrupted)
     stopped = call("moons", *QUICK, *OVER, "--out", str(tmp_path), "--json")
     assert stopped.exit_code == 1
-    assert "stopped: the same command goes on" in stopped.stderr
+    assert "stopped: the same command resumes" in stopped.stderr
     assert [row["values"] for row in json.loads(stopped.stdout)["trials"]] == [{"method.tau_std": 0.25}]
     again = call("moons", *QUICK, *OVER, "--out", str(tmp_path), "--json")
     assert again.exit_code == 0
@@ -122,7 +121,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert done[0] == 5
 
 
-def test_settings_of_other_processes_are_told_of(tmp_path: Path) -> None:
+def test_settings_of_other_processes_are_counted(tmp_path: Path) -> None:
     call("moons", *QUICK, *OVER, "--out", str(tmp_path))
     (folder,) = tmp_path.iterdir()
     url = f"sqlite:///{folder / 'study.db'}"
@@ -130,7 +129,7 @@ def test_settings_of_other_processes_are_told_of(tmp_path: Path) -> None:
     done = call("moons", *QUICK, *OVER, "--out", str(tmp_path), "--json")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["under way"] == 1
-    assert "settings under way in other processes: 1" in said(done.stderr)
+    assert "settings running in other processes: 1" in said(done.stderr)
 
 
 def test_when_no_setting_works_the_reason_is_told(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,179 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import optuna
-
-    from tailormix.data.splits import Task
-    from tailormix.experiments.tuning.findings import Finding
-    from tailormix.experiments.tuning.study import Search
-
-
-MOST_ROWS = 12
-
-
-class Bar:
-    """Told of trials, each of which it shows once, and of epochs."""
-
-    def __init__(self, say: Callable[[str], None], step: Callable[[str], None]) -> None:
-        self.say = say
-        self.step = step
-        self.told: set[int] = set()
-
-    def tell(self, trial: optuna.trial.FrozenTrial) -> None:
-        """A trial, which may be still under way."""
-        from tailormix.experiments.tuning.findings import finding
-
-        if trial.state.is_finished() and trial.number not in self.told and "surplus" not in trial.user_attrs:
-            self.told.add(trial.number)
-            self.say(sentence(finding(trial)))
-
-    def report(self, row: Mapping[str, Any], epochs: int) -> None:
-        """An epoch."""
-        from tailormix.training.progress import row_text
-
-        self.step(f"epoch {row['epoch']}/{epochs} · {row_text(row)}")
-
-
-def sentence(found: Finding) -> str:
-    """One trial in one line.
-
-    >>> from tailormix.experiments.tuning.findings import Finding
-    >>> sentence(Finding(3, {"method.tau_std": 0.5}, "pruned", [0.5, 0.7]))
-    'trial 3 pruned: method.tau_std=0.5: 0.6 ± 0.141 on 2 folds'
-    """
-    values = ", ".join(f"{key}={_short(value)}" for key, value in found.values.items())
-    folds = f"{len(found.scores)} fold{'s' if len(found.scores) > 1 else ''}"
-    said = f"{found.score:.4g} ± {found.spread:.3g} on {folds}" if found.scores else ""
-    return ": ".join(
-        part for part in (f"trial {found.number} {found.state}", values, said, found.error) if part
-    )
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def silent_bar() -> Bar:
-    """For processes whose trials another one tells of."""
-    return Bar(lambda _: None, lambda _: None)
-
-
-@contextlib.contextmanager
-def bar(search: Search, trials: int) -> Iterator[Bar]:
-    """A bar on a terminal, and one line a trial, on stderr."""
+    from optuna.trial import FrozenTrial
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    said = TextColumn("{task.fields[said]}")
-    with Progress(*columns, said, console=console, disable=not console.is_terminal) as bars:
-        task = bars.add_task(f"tune {search.study}", total=trials, said="")
-
-        def say(text: str) -> None:
-            bars.advance(task)
-            console.print(text, soft_wrap=True, highlight=False, markup=False)
-
-        yield Bar(say, lambda text: bars.update(task, said=text))
-
-
-def finish(search: Search, task: Task, found: Sequence[Finding], folder: Path) -> dict[str, Any]:
-    """Write the files of the search; what was found, for JSON."""
-    from tailormix.experiments.tuning.findings import described, keep
-
-    path = keep(search, found, task, folder)
-    pictures = _pictures(search, task, found, folder)
-    files = {"best": None if path is None else str(path), "pictures": [str(each) for each in pictures]}
-    return {**described(search, found, task), "files": files}
-
-
-def _pictures(search: Search, task: Task, found: Sequence[Finding], folder: Path) -> list[Path]:
-    """One picture for each hyper-parameter that is a number."""
-    from tailormix.atomic import write_atomically
-    from tailormix.experiments.tuning.objective import AXES
-    from tailormix.reports.sensitivity import Point, sensitivity_diagram
-    from tailormix.reports.style import image_bytes
-
-    metrics = list(dict.fromkeys((search.objective, *AXES[task])))
-    written = []
-    for each in search.space:
-        numbers = [f for f in found if f.scores and type(f.values[each.key]) in (int, float)]
-        points = [
-            Point(f.values[each.key], {**f.metrics, search.objective: f.score}, f.state == "complete")
-            for f in numbers
-        ]
-        shown = [name for name in metrics if any(name in point.metrics for point in points)]
-        for kind in ("svg", "png") if points else ():
-            figure = sensitivity_diagram(points, each.key, shown, log=each.log)
-            name = f"sensitivity-{each.key.replace('.', '-')}.{kind}"
-            written.append(write_atomically(folder / name, image_bytes(figure, kind)))
-    return written
-
-
-def show(
-    search: Search, task: Task, found: Sequence[Finding], record: Mapping[str, Any], folder: Path
-) -> None:
-    """Trials, sensitivity, trade-off and the best setting, as text."""
-    from rich.console import Console
-
-    console = Console()
-    if trials := [row for row in record["trials"] if "score" in row]:
-        title = f"best of {len(record['trials'])} settings"
-        console.print(_table(title, _ranked(search, trials), record["objective"], task))
-    for line in _sensitivity(search, found):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if len(record["pareto"]["trials"]) > 1:
-        title = f"\nno setting beats these in both {' and '.join(record['pareto']['metrics'])}"
-        console.print(_table(title, record["pareto"]["trials"], record["objective"], task))
-    for line in _closing(search, record, folder):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _ranked(search: Search, trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    from tailormix.experiments.tuning.objective import is_larger_better
-
-    sign = -1 if is_larger_better(search.objective) else 1
-    return sorted(trials, key=lambda row: (row["state"] != "complete", sign * row["score"]))[:MOST_ROWS]
-
-
-def _table(title: str, rows: list[dict[str, Any]], objective: str, task: Task) -> Any:
     from rich.table import Table
 
-    from tailormix.experiments.tuning.objective import AXES
-
-    keys = list(rows[0]["values"])
-    axes = [axis for axis in AXES[task] if axis in rows[0]["metrics"] and axis != objective]
-    table = Table(title=title, box=None, title_justify="left", header_style="bold", pad_edge=False)
-    for column in (*keys, objective, *axes, "folds"):
-        table.add_column(column, justify="right")
-    for row in rows:
-        cells = [_short(row["values"].get(key, "")) for key in keys]
-        cells += [f"{row['score']:.4f} ± {row['std']:.4f}", *(f"{row['metrics'][axis]:.4f}" for axis in axes)]
-        table.add_row(*cells, f"{len(row['scores'])}{'' if row['state'] == 'complete' else ' (given up)'}")
-    return table
+    from tailormix.data.splits import Task
+    from tailormix.experiments.tuning.objective import Protocol
+    from tailormix.experiments.tuning.study import Search
+    from tailormix.training.progress import Reporter
 
 
-def _sensitivity(search: Search, found: Sequence[Finding]) -> list[str]:
-    """A dot plot for each key."""
-    from tailormix.experiments.tuning.findings import dot_plot, sensitivity
-
-    lines: list[str] = []
-    for each in search.space:
-        if levels := sensitivity(found, each):
-            lines += [f"\n{search.objective} by {each.key}", *dot_plot(levels)]
-    return lines
-
-
-def _closing(search: Search, found: Mapping[str, Any], folder: Path) -> list[str]:
-    failed = [row for row in found["trials"] if "error" in row]
-    lines = [f"failed: {row['values']}: {row['error']}" for row in failed]
-    if found["best"] is None:
-        return [*lines, "no setting ran on all folds"]
-    values = ", ".join(f"{key} = {_short(value)}" for key, value in found["best"]["values"].items())
-    lines.append(f"\nbest: {values}: {search.objective} {found['best']['score']:.4g}")
-    lines.append(f"chosen on {len(search.folds)} folds without the test rows of seed {found['seed']}")
-    lines.append(f"pictures and trials: {folder}")
-    return [*lines, f"train it: tailormix train {found['files']['best']}"]
-
+MAX_ROWS = 12
 
 Name = Annotated[
     str, typer.Argument(help="A shipped experiment (tailormix list experiments) or a .toml file.")
@@ -202,13 +39,13 @@ Set = Annotated[list[str] | None, typer.Option("--set", help="key=value, over th
 Trials = Annotated[int | None, typer.Option(min=1, help="Settings to try in all. Default: the grid, or 40.")]
 Splits = Annotated[
     str | None,
-    typer.Option(help="Splits a setting, as 2 or 4/10 (4 of 10 folds). Default: as in the paper, by task."),
+    typer.Option(help="Splits per setting, as 2 or 4/10 (4 of 10 folds). Default: the paper's, by task."),
 ]
 Objective = Annotated[
     str | None,
     typer.Option(help="trade-off (accuracy - ECE after temperature), accuracy, ece, nll, rmse, mape, ..."),
 ]
-Pruner = Annotated[str, typer.Option(help="Who gives up on lagging settings: median, hyperband or none.")]
+Pruner = Annotated[str, typer.Option(help="How lagging settings are pruned: median, hyperband or none.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
 Storage = Annotated[
     str | None,
@@ -235,129 +72,264 @@ def tune(
 ) -> None:
     """Search hyper-parameters on folds of the training rows; the test rows take no part.
 
-    Every fold of every setting is a run that `tailormix train` could repeat. Ctrl-C keeps what is done, and
-    the same command goes on. Writes the best setting as an experiment file.
+    Every fold of every setting is a run that `tailormix train` could repeat. After Ctrl-C the same command
+    resumes. Writes the best setting as an experiment file.
 
     Example: tailormix tune digits-mlp --over method.tau_std=0.25,0.5,1 --over method.tau_max=log:0.1..10
     """
-    from tailormix.experiments.tuning.findings import findings, under_way
+    search, protocol = _search(experiment, over or [], settings or [], splits, objective, pruner)
+    from tailormix.experiments.tuning.results import BEST, write_results
+    from tailormix.experiments.tuning.space import grid
 
-    job = _job(experiment, (over or [], settings or []), splits, objective, pruner, trials, storage, out)
-    if worker:
-        _alone(job, silent_bar(), worker)
-        return
-    with bar(job.search, job.trials) as progress:
-        stopped = _together(job, jobs, progress) if jobs > 1 else _alone(job, progress)
-    study = job.study()
-    found, busy = findings(study), under_way(study)
-    record = finish(job.search, job.task, found, job.folder)
-    if as_json:
-        typer.echo(json.dumps({"storage": job.url, "under way": busy, **record}, indent=2))
+    folder = out / search.study_name
+    folder.mkdir(parents=True, exist_ok=True)
+    trials = trials or len(grid(search.space)) or 40
+    url = storage or f"sqlite:///{(folder / 'study.db').resolve()}"
+    study = _open(search, url, trials, pruner, worker)
+    if jobs > 1:
+        arguments = [experiment, *(text for setting in search.settings for text in ("--set", setting))]
+        arguments += [text for dimension in over or [] for text in ("--over", dimension)]
+        arguments += ["--splits", f"{protocol.splits}/{protocol.folds}", "--objective", search.objective]
+        arguments += ["--pruner", pruner, "--trials", str(trials), "--storage", url, "--out", str(out)]
+        stopped = _run_workers(study, search, folder, trials, arguments, jobs)
     else:
-        show(job.search, job.task, found, record, job.folder)
+        stopped = _run(study, search, folder, trials)
+    if worker:
+        return
+    found = write_results(search, study, protocol.task, folder)
+    found["files"] = {
+        "best": str(folder / BEST) if found["best"] else None,
+        "pictures": [str(path) for path in _draw(search, protocol.task, found["trials"], folder)],
+    }
+    running = sum(trial.state.name == "RUNNING" for trial in study.get_trials(deepcopy=False))
+    if as_json:
+        typer.echo(json.dumps({"storage": url, "under way": running, **found}, indent=2))
+    else:
+        _show(search, protocol.task, found, folder)
     if stopped:
-        typer.echo("stopped: the same command goes on", err=True)
-    elif busy:
-        again = "if their process died, run the same command again in a minute"
-        typer.echo(f"settings under way in other processes: {busy}; {again}", err=True)
-    if stopped or record["best"] is None:
+        typer.echo("stopped: the same command resumes", err=True)
+    elif running:
+        hint = "if their process died, run the same command again in a minute"
+        typer.echo(f"settings running in other processes: {running}; {hint}", err=True)
+    if stopped or found["best"] is None:
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A checked search, and where it is kept."""
-
-    search: Search
-    task: Task
-    trials: int
-    pruner: str
-    url: str
-    folder: Path
-    arguments: tuple[str, ...]
-
-    def study(self, worker: int = 0) -> Any:
-        """The study, created if need be; a database that does not answer is one line and exit code 1."""
-        from tailormix.experiments.tuning.study import StorageError, open_study
-
-        try:
-            return open_study(self.search, self.url, trials=self.trials, pruner=self.pruner, worker=worker)
-        except StorageError as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(1) from error
-
-
-def _job(
+def _search(
     experiment: str,
-    layers: tuple[list[str], list[str]],
+    over: Sequence[str],
+    settings: Sequence[str],
     splits: str | None,
     objective: str | None,
     pruner: str,
-    trials: int | None,
-    storage: str | None,
-    out: Path,
-) -> _Job:
+) -> tuple[Search, Protocol]:
     """What the options mean; what is wrong with them is wrong use (exit code 2)."""
-    over, settings = layers
-    with _wrong_use():
+    try:
         import optuna  # noqa: F401 - its absence must show before any work
 
         from tailormix import checks
         from tailormix.experiments.experiment import read
         from tailormix.experiments.tuning.objective import objective_of, protocol_of
-        from tailormix.experiments.tuning.space import space_of
-        from tailormix.experiments.tuning.study import PRUNERS, Search, default_trials
+        from tailormix.experiments.tuning.space import search_space
+        from tailormix.experiments.tuning.study import PRUNERS, Search
 
         checks.known("pruner", pruner, PRUNERS)
         base = read(experiment, settings)
-        space = space_of(base, over)
+        space = search_space(base, over)
         protocol = protocol_of(base, splits)
         wanted = objective_of(protocol.task, objective)
         search = Search(experiment, tuple(settings), space, protocol.names, wanted)
         search.check()
-    folder = out / search.study
-    folder.mkdir(parents=True, exist_ok=True)
-    number = trials or default_trials(search)
-    url = storage or f"sqlite:///{(folder / 'study.db').resolve()}"
-    options = [*(w for text in over for w in ("--over", text)), *(w for s in settings for w in ("--set", s))]
-    options += ["--splits", f"{protocol.splits}/{protocol.folds}", "--objective", wanted, "--pruner", pruner]
-    options += ["--trials", str(number), "--storage", url, "--out", str(out)]
-    return _Job(search, protocol.task, number, pruner, url, folder, (experiment, *options))
-
-
-@contextlib.contextmanager
-def _wrong_use() -> Iterator[None]:
-    try:
-        yield
     except ModuleNotFoundError as error:
         raise typer.BadParameter(f"{error}; install it: pip install 'tailormix[tune]'") from error
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(str(error)) from error
+    return search, protocol
 
 
-def _alone(job: _Job, bar: Bar, worker: int = 0) -> bool:
-    """Work in this process; whether Ctrl-C stopped it."""
-    from tailormix.experiments.tuning.study import work
+def _open(search: Search, url: str, trials: int, pruner: str, worker: int) -> optuna.Study:
+    """The study, created if need be; a database that does not answer is one line and exit code 1."""
+    from tailormix.experiments.tuning.study import StorageError, open_study
 
     try:
-        study = job.study(worker)
-        work(study, job.search, job.folder / "runs", trials=job.trials, tell=bar.tell, report=bar.report)
-    except KeyboardInterrupt:
-        return True
+        return open_study(search, url, trials=trials, pruner=pruner, worker=worker)
+    except StorageError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def _run(study: optuna.Study, search: Search, folder: Path, trials: int) -> bool:
+    """Run trials in this process; whether Ctrl-C stopped it."""
+    from tailormix.experiments.tuning.study import optimise
+
+    with _bar(search, trials) as (on_trial, report):
+        try:
+            optimise(study, search, folder / "runs", trials=trials, on_trial=on_trial, report=report)
+        except KeyboardInterrupt:
+            return True
     return False
 
 
-def _together(job: _Job, jobs: int, bar: Bar) -> bool:
-    """Have several processes work, and tell of the trials they end; whether Ctrl-C stopped them."""
-    from tailormix.experiments.tuning.study import work_together
+def _run_workers(
+    study: optuna.Study, search: Search, folder: Path, trials: int, arguments: Sequence[str], jobs: int
+) -> bool:
+    """Run trials in several processes, and print those that end; whether Ctrl-C stopped them."""
+    from tailormix.experiments.tuning.study import has_ended, run_workers
 
-    study = job.study()
+    printed = {trial.number for trial in study.get_trials(deepcopy=False) if has_ended(trial)}
+    with _bar(search, trials) as (on_trial, _):
 
-    def look() -> None:
-        for trial in study.get_trials(deepcopy=False):
-            bar.tell(trial)
+        def poll() -> None:
+            for trial in study.get_trials(deepcopy=False):
+                if has_ended(trial) and trial.number not in printed:
+                    printed.add(trial.number)
+                    on_trial(trial)
 
-    stopped, failed = work_together(job.arguments, jobs, job.folder, look)
+        stopped, failed = run_workers(arguments, jobs, folder, poll)
     for log in failed:
         typer.echo(f"a process failed, see {log}", err=True)
     return stopped
+
+
+@contextlib.contextmanager
+def _bar(search: Search, trials: int) -> Iterator[tuple[Callable[[FrozenTrial], None], Reporter]]:
+    """Two functions that show a trial and an epoch on stderr: one line per trial, and a bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from tailormix.experiments.tuning.results import as_dict
+    from tailormix.training.progress import row_text
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    epoch = TextColumn("{task.fields[epoch]}")
+    with Progress(*columns, epoch, console=console, disable=not console.is_terminal) as bars:
+        task = bars.add_task(f"tune {search.study_name}", total=trials, epoch="")
+
+        def on_trial(trial: FrozenTrial) -> None:
+            bars.advance(task)
+            console.print(trial_line(as_dict(trial)), soft_wrap=True, highlight=False, markup=False)
+
+        def report(row: Mapping[str, Any], epochs: int) -> None:
+            bars.update(task, epoch=f"epoch {row['epoch']}/{epochs} · {row_text(row)}")
+
+        yield on_trial, report
+
+
+def trial_line(trial: Mapping[str, Any]) -> str:
+    """One trial in one line.
+
+    >>> scores = {"score": 0.6, "std": 0.1414, "scores": [0.5, 0.7]}
+    >>> trial_line({"trial": 3, "state": "pruned", "values": {"method.tau_std": 0.5}, **scores})
+    'trial 3 pruned: method.tau_std=0.5: 0.6 ± 0.141 on 2 folds'
+    """
+    texts = [f"trial {trial['trial']} {trial['state']}"]
+    texts += [", ".join(f"{key}={_short(value)}" for key, value in trial["values"].items())]
+    if "score" in trial:
+        folds = len(trial["scores"])
+        texts += [f"{trial['score']:.4g} ± {trial['std']:.3g} on {folds} fold{'s' if folds > 1 else ''}"]
+    return ": ".join(text for text in (*texts, trial.get("error", "")) if text)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _draw(search: Search, task: Task, trials: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
+    """One picture for each hyper-parameter that is a number."""
+    from tailormix.atomic import write_atomically
+    from tailormix.experiments.tuning.objective import AXES
+    from tailormix.reports.sensitivity import Point, sensitivity_diagram
+    from tailormix.reports.style import image_bytes
+
+    metrics = list(dict.fromkeys((search.objective, *AXES[task])))
+    written = []
+    for each in search.space:
+        points = [
+            Point(value, {**row["metrics"], search.objective: row["score"]}, row["state"] == "complete")
+            for row in trials
+            if "score" in row and type(value := row["values"][each.key]) in (int, float)
+        ]
+        shown = [name for name in metrics if any(name in point.metrics for point in points)]
+        for kind in ("svg", "png") if points else ():
+            figure = sensitivity_diagram(points, each.key, shown, log=each.log)
+            name = f"sensitivity-{each.key.replace('.', '-')}.{kind}"
+            written.append(write_atomically(folder / name, image_bytes(figure, kind)))
+    return written
+
+
+def _show(search: Search, task: Task, found: Mapping[str, Any], folder: Path) -> None:
+    """Trials, sensitivity, importance, trade-off and the best setting, as text."""
+    from rich.console import Console
+
+    from tailormix.experiments.tuning.objective import direction
+
+    console = Console()
+    sign = -1 if direction(search.objective) == "maximize" else 1
+    scored = [row for row in found["trials"] if "score" in row]
+    scored.sort(key=lambda row: (row["state"] != "complete", sign * row["score"]))
+    if scored:
+        title = f"best of {len(found['trials'])} settings"
+        console.print(_table(title, scored[:MAX_ROWS], search.objective, task))
+    lines = []
+    for key, levels in found["sensitivity"].items():
+        if levels:
+            lines += [f"\n{search.objective} by {key}", *dot_plot(levels)]
+    if len(found["importance"]) > 1:
+        shares = " · ".join(f"{key} {share:.0%}" for key, share in found["importance"].items())
+        lines += [f"\nimportance: {shares}"]
+    _print(console, lines)
+    if len(found["pareto"]["trials"]) > 1:
+        title = f"\nno setting beats these in both {' and '.join(found['pareto']['metrics'])}"
+        console.print(_table(title, found["pareto"]["trials"], search.objective, task))
+    lines = [f"failed: {row['values']}: {row['error']}" for row in found["trials"] if "error" in row]
+    if best := found["best"]:
+        values = ", ".join(f"{key} = {_short(value)}" for key, value in best["values"].items())
+        lines += [
+            f"\nbest: {values}: {search.objective} {best['score']:.4g}",
+            f"chosen on {len(search.folds)} folds without the test rows of seed {found['seed']}",
+            f"pictures and trials: {folder}",
+            f"train it: tailormix train {found['files']['best']}",
+        ]
+    else:
+        lines += ["no setting ran on all folds"]
+    _print(console, lines)
+
+
+def _print(console: Console, lines: Sequence[str]) -> None:
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]], objective: str, task: Task) -> Table:
+    from rich.table import Table
+
+    from tailormix.experiments.tuning.objective import AXES
+
+    keys = list(rows[0]["values"])
+    axes = [axis for axis in AXES[task] if axis in rows[0]["metrics"] and axis != objective]
+    table = Table(title=title, box=None, title_justify="left", header_style="bold", pad_edge=False)
+    for column in (*keys, objective, *axes, "folds"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        cells = [_short(row["values"].get(key, "")) for key in keys]
+        cells += [f"{row['score']:.4f} ± {row['std']:.4f}", *(f"{row['metrics'][axis]:.4f}" for axis in axes)]
+        table.add_row(*cells, f"{len(row['scores'])}{'' if row['state'] == 'complete' else ' (pruned)'}")
+    return table
+
+
+def dot_plot(levels: Sequence[Mapping[str, Any]], width: int = 40) -> list[str]:
+    """One line per value: its label, a dot between the smallest and the largest mean, and the mean.
+
+    >>> dot_plot([{"value": "0.25", "mean": 1.0}, {"value": "0.5", "mean": 3.0}], width=3)
+    ['0.25 ●··  1', ' 0.5 ··●  3']
+    """
+    means = [level["mean"] for level in levels]
+    low, high = min(means), max(means)
+    label_width = max(len(level["value"]) for level in levels)
+    lines = []
+    for level in levels:
+        at = 0 if high == low else round((level["mean"] - low) / (high - low) * (width - 1))
+        dots = f"{'·' * at}●{'·' * (width - 1 - at)}"
+        lines.append(f"{level['value']:>{label_width}} {dots}  {level['mean']:.4g}")
+    return lines

@@ -1,7 +1,10 @@
 """Studies: pruning, resuming, failing trials, and a shared database."""
 
 import json
-from collections.abc import Callable
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +13,39 @@ import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
 
-from tailormix.cli.tune import Bar
+from tailormix.experiments import read
 from tailormix.experiments.tuning import study as studies
-from tailormix.experiments.tuning.findings import best_of, findings
-from tailormix.experiments.tuning.space import dimension
-from tailormix.experiments.tuning.study import Search, StorageError, open_study, settled, taken_before, work
+from tailormix.experiments.tuning.results import as_dict
+from tailormix.experiments.tuning.space import parse_dimension
+from tailormix.experiments.tuning.study import (
+    Search,
+    StorageError,
+    count_trials,
+    has_ended,
+    open_study,
+    optimise,
+    taken_before,
+)
 
 QUICK = ("epochs=1", "batch=180", "accelerator=cpu")
 
 
-def ignore(_: Any) -> None: ...
-
-
 def search(*over: str, folds: int = 2, settings: tuple[str, ...] = QUICK) -> Search:
     names = tuple(f"{k}/10" for k in range(1, folds + 1))
-    return Search("moons", settings, tuple(map(dimension, over)), names, "nll")
+    return Search("moons", settings, tuple(map(parse_dimension, over)), names, "nll")
 
 
 def opened(wanted: Search, folder: Path, trials: int, **options: Any) -> optuna.Study:
     return open_study(wanted, f"sqlite:///{folder / 'study.db'}", trials=trials, **options)
 
 
+def ended(study: optuna.Study) -> list[dict[str, Any]]:
+    return [as_dict(trial) for trial in study.trials if has_ended(trial)]
+
+
 def test_every_fold_is_a_run_folder_that_knows_no_test_row(tmp_path: Path) -> None:
     wanted = search("method.tau_std=0.25,1")
-    work(opened(wanted, tmp_path, 2), wanted, tmp_path / "runs", trials=2, tell=ignore)
+    optimise(opened(wanted, tmp_path, 2), wanted, tmp_path / "runs", trials=2)
     results = sorted((tmp_path / "runs").glob("*/seed-0/result.json"))
     assert len(results) == 4
     for path in results:
@@ -41,15 +53,9 @@ def test_every_fold_is_a_run_folder_that_knows_no_test_row(tmp_path: Path) -> No
         assert not (path.parent / "predictions.npz").exists()
         kept = json.loads((path.parent / "experiment.json").read_text())["experiment"]
         assert kept["data"]["fold"] in ("1/10", "2/10")
-    found = findings(opened(wanted, tmp_path, 2))
-    assert [each.values for each in found] == [{"method.tau_std": 0.25}, {"method.tau_std": 1}]
-    best = best_of(found, "nll")
-    assert best is not None
-    assert best.score == min(each.score for each in found)
-    assert best.metrics["nll"] == pytest.approx(best.score)
-
-
-Scores = Callable[..., dict[str, float]]
+    found = ended(opened(wanted, tmp_path, 2))
+    assert [each["values"] for each in found] == [{"method.tau_std": 0.25}, {"method.tau_std": 1}]
+    assert all(each["metrics"]["nll"] == pytest.approx(each["score"]) for each in found)
 
 
 @pytest.fixture
@@ -68,22 +74,22 @@ def made_runs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return asked
 
 
-def test_lagging_settings_are_given_up(tmp_path: Path, made_runs: list[dict[str, Any]]) -> None:
+def test_lagging_settings_are_pruned(tmp_path: Path, made_runs: list[dict[str, Any]]) -> None:
     """Four settings to learn the median from; the fifth is worse from its first fold on, the sixth is not."""
     wanted = search("optimiser.lr=1,2,3,4,9,0.5", folds=3)
     study = opened(wanted, tmp_path, 6)
-    work(study, wanted, tmp_path, trials=6, tell=ignore)
+    optimise(study, wanted, tmp_path, trials=6)
     states = [trial.state for trial in study.trials]
     assert states == [TrialState.COMPLETE] * 4 + [TrialState.PRUNED, TrialState.COMPLETE]
     assert len(made_runs) == 5 * 3 + 1
-    assert findings(study)[4].scores == [9.0]
+    assert ended(study)[4]["scores"] == [9.0]
 
 
 @pytest.mark.parametrize("pruner", ["none", "hyperband"])
 def test_other_pruners(pruner: str, tmp_path: Path, made_runs: list[dict[str, Any]]) -> None:
     wanted = search("optimiser.lr=1,2,3,4,9", folds=4)
     study = opened(wanted, tmp_path, 5, pruner=pruner)
-    work(study, wanted, tmp_path, trials=5, tell=ignore)
+    optimise(study, wanted, tmp_path, trials=5)
     assert (len(made_runs) == 20) == (pruner == "none")
     assert study.best_params == {"optimiser.lr": 1}
 
@@ -94,7 +100,7 @@ def test_ranges_start_from_the_experiments_own_values(
     wanted = search("optimiser.lr=log:1e-4..1", "method.tau_std=0.1..1", "batch=8..64")
     wanted = Search(wanted.name, QUICK[:1], wanted.space, wanted.folds, "nll")
     study = opened(wanted, tmp_path, 5)
-    work(study, wanted, tmp_path, trials=5, tell=ignore)
+    optimise(study, wanted, tmp_path, trials=5)
     assert study.trials[0].params == {"optimiser.lr": 0.01, "method.tau_std": 0.2, "batch": 64}
     assert all(isinstance(row["batch"], int) and 8 <= row["batch"] <= 64 for row in made_runs)
     assert len(study.trials) == 5
@@ -103,14 +109,13 @@ def test_ranges_start_from_the_experiments_own_values(
 def test_a_failing_setting_stops_no_other(tmp_path: Path, made_runs: list[dict[str, Any]]) -> None:
     wanted = search("optimiser.lr=1,666,2")
     study = opened(wanted, tmp_path, 3)
-    work(study, wanted, tmp_path, trials=3, tell=ignore)
-    found = findings(study)
-    assert [each.state for each in found] == ["complete", "fail", "complete"]
-    assert found[1].error == "a bad rate"
-    assert found[1].as_dict()["error"] == "a bad rate"
+    optimise(study, wanted, tmp_path, trials=3)
+    found = ended(study)
+    assert [each["state"] for each in found] == ["complete", "fail", "complete"]
+    assert found[1]["error"] == "a bad rate"
 
 
-def test_ctrl_c_puts_the_setting_back_and_the_same_search_goes_on(
+def test_ctrl_c_puts_the_setting_back_and_the_same_search_resumes(
     tmp_path: Path, made_runs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = search("optimiser.lr=1,2,3")
@@ -123,43 +128,54 @@ def test_ctrl_c_puts_the_setting_back_and_the_same_search_goes_on(
 
     monkeypatch.setattr(studies, "run_experiment", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        work(opened(wanted, tmp_path, 3), wanted, tmp_path, trials=3, tell=ignore)
+        optimise(opened(wanted, tmp_path, 3), wanted, tmp_path, trials=3)
     study = opened(wanted, tmp_path, 3)
-    assert settled(study) == 1
+    assert count_trials(study) == 1
     monkeypatch.setattr(studies, "run_experiment", run)
-    work(study, wanted, tmp_path, trials=3, tell=ignore)
-    assert sorted(each.values["optimiser.lr"] for each in findings(study)) == [1, 2, 3]
+    optimise(study, wanted, tmp_path, trials=3)
+    assert sorted(each["values"]["optimiser.lr"] for each in ended(study)) == [1, 2, 3]
     before = len(made_runs)
-    work(opened(wanted, tmp_path, 3), wanted, tmp_path, trials=3, tell=ignore)
+    optimise(opened(wanted, tmp_path, 3), wanted, tmp_path, trials=3)
     assert len(made_runs) == before
+
+
+DYING = """
+import os, sys
+from pathlib import Path
+from tailormix.experiments.tuning import study as studies
+from tailormix.experiments.tuning.space import parse_dimension
+studies.HEARTBEAT = studies.GRACE = 1
+studies.run_experiment = lambda *_, **__: os._exit(9)
+folder, *settings = sys.argv[1:]
+space = (parse_dimension("optimiser.lr=1,2"),)
+search = studies.Search("moons", tuple(settings), space, ("1/10", "2/10"), "nll")
+study = studies.open_study(search, f"sqlite:///{folder}/study.db", trials=2)
+studies.optimise(study, search, Path(folder), trials=2)
+"""
 
 
 def test_a_setting_whose_process_died_is_tried_again(
     tmp_path: Path, made_runs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A trial under way whose last sign of life is older than the grace period."""
+    """Its trial still counts as running; after the grace period it is taken for dead and tried again."""
     wanted = search("optimiser.lr=1,2")
+    died = subprocess.run([sys.executable, "-c", DYING, str(tmp_path), *QUICK], check=False)
+    assert died.returncode == 9
     monkeypatch.setattr(studies, "HEARTBEAT", 1)
     monkeypatch.setattr(studies, "GRACE", 1)
     study = opened(wanted, tmp_path, 2)
-    with pytest.warns(UserWarning, match="Heartbeat"):
-        dead = study.ask()
-    dead.suggest_categorical("optimiser.lr", (1, 2))
-    storage: Any = study._storage
-    storage.record_heartbeat(dead._trial_id)
-    backend = storage._backend if hasattr(storage, "_backend") else storage
-    monkeypatch.setattr(type(backend), "_get_stale_trial_ids", lambda *_: [dead._trial_id])
-    work(study, wanted, tmp_path, trials=2, tell=ignore)
-    done = [trial.params["optimiser.lr"] for trial in study.trials if trial.state == TrialState.COMPLETE]
-    assert sorted(done) == [1, 2]
+    assert [trial.state for trial in study.trials] == [TrialState.RUNNING, TrialState.WAITING]
+    time.sleep(2.5)
+    optimise(study, wanted, tmp_path, trials=2)
+    assert sorted(each["values"]["optimiser.lr"] for each in ended(study)) == [1, 2]
 
 
 def test_two_processes_share_a_study(tmp_path: Path, made_runs: list[dict[str, Any]]) -> None:
     """Two handles on one database, as two processes have: neither repeats what the other has done."""
     wanted = search("optimiser.lr=1,2,3,4", folds=1)
     first, second = opened(wanted, tmp_path, 4), opened(wanted, tmp_path, 4, worker=1)
-    work(first, wanted, tmp_path, trials=2, tell=ignore)
-    work(second, wanted, tmp_path, trials=4, tell=ignore)
+    optimise(first, wanted, tmp_path, trials=2)
+    optimise(second, wanted, tmp_path, trials=4)
     assert sorted(row["optimiser"]["lr"] for row in made_runs) == [1, 2, 3, 4]
     assert len(first.trials) == 4
 
@@ -170,23 +186,23 @@ def test_of_two_processes_that_race_for_the_last_trial_one_gives_way(
     """The other one asks for a trial right after this one has looked how many there are."""
     wanted = search("optimiser.lr=1,2", folds=1)
     study, other = opened(wanted, tmp_path, 2), opened(wanted, tmp_path, 2, worker=1)
-    work(study, wanted, tmp_path, trials=1, tell=ignore)
+    optimise(study, wanted, tmp_path, trials=1)
     looked = []
 
     def look_then_lose(study: Any) -> int:
-        looked.append(settled(study))
+        looked.append(count_trials(study))
         found = looked[-1]
         if len(looked) == 1:
-            work(other, wanted, tmp_path, trials=2, tell=ignore)
+            optimise(other, wanted, tmp_path, trials=2)
         return found
 
-    monkeypatch.setattr(studies, "settled", look_then_lose)
-    told: list[str] = []
-    work(study, wanted, tmp_path, trials=2, tell=Bar(told.append, told.append).tell)
+    monkeypatch.setattr(studies, "count_trials", look_then_lose)
+    reported: list[Any] = []
+    optimise(study, wanted, tmp_path, trials=2, on_trial=reported.append)
     assert looked[0] == 1
-    assert sorted(each.values["optimiser.lr"] for each in findings(study)) == [1, 2]
+    assert sorted(each["values"]["optimiser.lr"] for each in ended(study)) == [1, 2]
     assert len(made_runs) == 2
-    assert told == []
+    assert reported == []
 
 
 def test_who_gives_way_puts_the_setting_back(
@@ -194,14 +210,14 @@ def test_who_gives_way_puts_the_setting_back(
 ) -> None:
     wanted = search("optimiser.lr=1,2,3", folds=1)
     study = opened(wanted, tmp_path, 3)
-    work(study, wanted, tmp_path, trials=2, tell=ignore)
+    optimise(study, wanted, tmp_path, trials=2)
     answers = iter([1, 2])  # it looks before the second has ended
-    monkeypatch.setattr(studies, "settled", lambda _: next(answers))
-    work(study, wanted, tmp_path, trials=2, tell=ignore)
-    monkeypatch.setattr(studies, "settled", settled)
+    monkeypatch.setattr(studies, "count_trials", lambda _: next(answers))
+    optimise(study, wanted, tmp_path, trials=2)
+    monkeypatch.setattr(studies, "count_trials", count_trials)
     assert len(made_runs) == 2
-    work(study, wanted, tmp_path, trials=3, tell=ignore)
-    assert sorted(each.values["optimiser.lr"] for each in findings(study)) == [1, 2, 3]
+    optimise(study, wanted, tmp_path, trials=3)
+    assert sorted(each["values"]["optimiser.lr"] for each in ended(study)) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +231,7 @@ def test_who_gives_way_puts_the_setting_back(
     ],
 )
 def test_who_comes_first(states: list[str], expected: int) -> None:
-    """Of two trials under way the later one gives way; what has ended counts whenever it began."""
+    """Of two running trials the later one gives way; what has ended counts whenever it began."""
     found: list[Any] = []
     for number, name in enumerate(states):
         trial = create_trial(
@@ -223,7 +239,7 @@ def test_who_comes_first(states: list[str], expected: int) -> None:
         )
         trial.number = number
         found.append(trial)
-    assert taken_before(found[states.index("mine")], found) == expected
+    assert taken_before(states.index("mine"), found) == expected
 
 
 def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
@@ -238,12 +254,87 @@ def test_airfoil_by_the_papers_folds(tmp_path: Path, monkeypatch: pytest.MonkeyP
     np.savetxt(tmp_path / "airfoil" / "airfoil_self_noise.dat", table, delimiter="\t")
     monkeypatch.setenv("TAILORMIX_DATA", str(tmp_path))
     settings = ("epochs=1", "batch=500", "mc_samples=2", "accelerator=cpu")
-    space = (dimension("method.tau_max=log:1e-4..10"),)
+    space = (parse_dimension("method.tau_max=log:1e-4..10"),)
     wanted = Search("airfoil", settings, space, ("1/5", "2/5"), "rmse")
     study = opened(wanted, tmp_path, 2)
-    work(study, wanted, tmp_path / "runs", trials=2, tell=ignore)
-    found = findings(study)
-    assert found[0].values == {"method.tau_max": 1e-4}
-    assert {"rmse", "mape", "uce", "ence"} <= set(found[0].metrics)
+    optimise(study, wanted, tmp_path / "runs", trials=2)
+    found = ended(study)
+    assert found[0]["values"] == {"method.tau_max": 1e-4}
+    assert {"rmse", "mape", "uce", "ence"} <= set(found[0]["metrics"])
     sizes = {len(np.load(path)["targets"]) for path in (tmp_path / "runs").glob("*/seed-0/validation.npz")}
     assert sizes == {300}
+
+
+def one_fold(*over: str) -> Search:
+    return Search("digits-mlp", (), tuple(map(parse_dimension, over)), ("1/10",), "nll")
+
+
+def test_unknown_keys_fail_before_any_work() -> None:
+    with pytest.raises(ValueError, match="did you mean 'tau_std'"):
+        one_fold("method.tau_sdt=1,2").check()
+    with pytest.raises(ValueError, match="epochs must be >= 1"):
+        one_fold("epochs=0..3").check()
+
+
+def test_current_values_are_those_of_the_file_or_the_methods_defaults() -> None:
+    assert one_fold("method.tau_std=0.1..1", "epochs=1..30").current_values() == {
+        "method.tau_std": 0.25,
+        "epochs": 20,
+    }
+    assert one_fold("method=sk-mixup,mixup").current_values() == {"method": "sk-mixup"}
+    assert one_fold("method.tau_std=0.5..1").current_values() is None
+
+
+def test_another_search_is_another_study() -> None:
+    names = {
+        one_fold("epochs=1,2").study_name,
+        one_fold("epochs=1,3").study_name,
+        Search("digits-mlp", (), (parse_dimension("epochs=1,2"),), ("1/5",), "nll").study_name,
+        Search("digits-mlp", ("seed=1",), (parse_dimension("epochs=1,2"),), ("1/10",), "nll").study_name,
+    }
+    assert len(names) == 4
+    assert one_fold("epochs=1,2").study_name in names
+
+
+def test_no_fold_sees_test_rows_whatever_the_experiment_says() -> None:
+    """Selection on test rows, as released, and further test sets: every such setting is left out."""
+    settings = ("imitate=released-protocol", 'also=["cifar10-c"]')
+    wanted = Search("digits-mlp", settings, (parse_dimension("epochs=1,2"),), ("1/10",), "nll")
+    assert wanted.experiment({}, "1/10").training == read("digits-mlp").training
+
+
+WORKER = """
+import pathlib, sys, time
+here = pathlib.Path({folder!r}) / f"alive-{{sys.argv[-1]}}"
+here.touch()
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    here.rename(here.with_name(here.name.replace("alive", "heard")))
+"""
+PARENT = """
+import pathlib, sys
+from tailormix.experiments import parallel
+from tailormix.experiments.tuning import study
+parallel.COMMAND = (sys.executable, "-c", {worker!r})
+stopped, failed = study.run_workers(["x"], 2, pathlib.Path({folder!r}), lambda: None, pause=0.05)
+print(stopped, failed)
+"""
+
+
+def wait_for(folder: Path, names: set[str]) -> None:
+    end = time.monotonic() + 60
+    while not names <= {path.name for path in folder.iterdir()}:
+        assert time.monotonic() < end, sorted(folder.iterdir())
+        time.sleep(0.05)
+
+
+def test_every_process_hears_of_ctrl_c_once(tmp_path: Path) -> None:
+    worker = WORKER.format(folder=str(tmp_path))
+    code = PARENT.format(worker=worker, folder=str(tmp_path))
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    wait_for(tmp_path, {"alive-1", "alive-2"})
+    parent.send_signal(signal.SIGINT)
+    said, _ = parent.communicate(timeout=60)
+    assert said.strip() == "True []"
+    wait_for(tmp_path, {"heard-1", "heard-2"})

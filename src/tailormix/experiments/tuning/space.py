@@ -1,4 +1,4 @@
-"""What is searched: keys of the experiment, each with choices or a range."""
+"""The search space: keys of the experiment, each with choices or a range."""
 
 from __future__ import annotations
 
@@ -21,16 +21,11 @@ if TYPE_CHECKING:
 
 #: the paper's cross-validation table of τ_std (appendix on the selection of hyper-parameters)
 TAU_STD = (0.25, 0.4, 0.5, 0.6, 0.75, 0.8, 1.0, 1.25, 1.5, 2.0)
-HELP = "--over takes key=v1,v2,... or key=low..high or key=log:low..high"
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """One hyper-parameter: ``choices``, or ``low`` to ``high`` (whole numbers if both are).
-
-    >>> dimension("method.tau_max=log:1e-4..10")
-    Dimension(key='method.tau_max', choices=(), low=0.0001, high=10, log=True)
-    """
+    """One hyper-parameter: ``choices``, or ``low`` to ``high`` (whole numbers if both are)."""
 
     key: str
     choices: tuple[Any, ...] = ()
@@ -46,69 +41,56 @@ class Dimension:
             return trial.suggest_int(self.key, self.low, self.high, log=self.log)
         return trial.suggest_float(self.key, self.low, self.high, log=self.log)
 
-    def holds(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         """Whether a value is one of those searched."""
         if self.choices:
             return value in self.choices
         return isinstance(value, int | float) and self.low <= value <= self.high
 
-    @property
-    def ends(self) -> tuple[Any, ...]:
-        """Values to try the experiment with before any work starts."""
-        return self.choices or (self.low, self.high)
 
-
-def dimension(text: str) -> Dimension:
+def parse_dimension(text: str) -> Dimension:
     """Read ``key=0.2,0.5,1``, ``key=0.1..2`` or ``key=log:1e-4..10``.
 
-    >>> dimension("method.tau_std=0.25,0.5").choices
+    >>> parse_dimension("method.tau_std=0.25,0.5").choices
     (0.25, 0.5)
-    >>> dimension("batch=16..64")
-    Dimension(key='batch', choices=(), low=16, high=64, log=False)
-    >>> dimension("batch")
+    >>> parse_dimension("method.tau_max=log:1e-4..10")
+    Dimension(key='method.tau_max', choices=(), low=0.0001, high=10, log=True)
+    >>> parse_dimension("batch")
     Traceback (most recent call last):
     ValueError: --over takes key=v1,v2,... or key=low..high or key=log:low..high, got 'batch'
     """
     key, _, values = (part.strip() for part in text.partition("="))
     if not key or not values:
-        raise ValueError(f"{HELP}, got {text!r}")
-    matched = re.fullmatch(r"(log:)?(.+?)\.\.(.+)", values)
-    return _range(key, text, matched) if matched else _choices(key, text, values)
-
-
-def _range(key: str, text: str, matched: re.Match[str]) -> Dimension:
-    low, high = parse_value(matched[2]), parse_value(matched[3])
-    for end in (low, high):
-        if isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end):
+        raise ValueError(f"--over takes key=v1,v2,... or key=low..high or key=log:low..high, got {text!r}")
+    if matched := re.fullmatch(r"(log:)?(.+?)\.\.(.+)", values):
+        low, high, log = parse_value(matched[2]), parse_value(matched[3]), bool(matched[1])
+        if not all(type(end) in (int, float) and math.isfinite(end) for end in (low, high)):
             raise ValueError(f"the ends of a range must be numbers, got {text!r}")
-    if not low < high or (matched[1] and low <= 0):
-        raise ValueError(f"a range must rise{', from above 0' if matched[1] else ''}, got {text!r}")
-    return Dimension(key, low=low, high=high, log=bool(matched[1]))
-
-
-def _choices(key: str, text: str, values: str) -> Dimension:
+        if not low < high or (log and low <= 0):
+            raise ValueError(f"a range must rise{', from above 0' if log else ''}, got {text!r}")
+        return Dimension(key, low=low, high=high, log=log)
     choices = [parse_value(value.strip()) for value in values.split(",") if value.strip()]
     if not all(isinstance(choice, bool | int | float | str) for choice in choices):
         raise ValueError(f"choices must be numbers, names, true or false, got {text!r}")
     return Dimension(key, tuple(dict.fromkeys(choices)))
 
 
-def space_of(experiment: Experiment, over: Sequence[str]) -> tuple[Dimension, ...]:
+def search_space(experiment: Experiment, over: Sequence[str]) -> tuple[Dimension, ...]:
     """The dimensions of ``--over``; by default the paper's grid of τ_std, for methods that have one.
 
     >>> from tailormix.experiments import read
-    >>> space_of(read("moons"), [])[0].key
+    >>> search_space(read("moons"), [])[0].key
     'method.tau_std'
-    >>> space_of(read("moons", ["method=mixup"]), [])
+    >>> search_space(read("moons", ["method=mixup"]), [])
     Traceback (most recent call last):
     ValueError: method mixup has no tau_std: name what to search, like --over method.alpha=0.2,0.5,1
     """
-    found = tuple(dimension(text) for text in over)
-    keys = [each.key for each in found]
+    space = tuple(parse_dimension(text) for text in over)
+    keys = [each.key for each in space]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise ValueError(f"--over must name a key once, got {twice[0]} twice")
-    if found:
-        return found
+    if space:
+        return space
     options = method_options(experiment.method.name)
     if "tau_std" not in options:
         hint = "--over method.alpha=0.2,0.5,1" if "alpha" in options else "--over optimiser.lr=log:1e-4..0.1"
@@ -117,7 +99,7 @@ def space_of(experiment: Experiment, over: Sequence[str]) -> tuple[Dimension, ..
 
 
 def grid(space: Sequence[Dimension]) -> list[dict[str, Any]]:
-    """Every combination of choices; nothing where a range makes them endless.
+    """Every combination of choices; empty where a range makes them endless.
 
     >>> grid([Dimension("a", (1, 2)), Dimension("b", ("x",))])
     [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
@@ -134,6 +116,5 @@ def as_settings(values: Mapping[str, Any]) -> list[str]:
     >>> as_settings({"method.tau_std": 0.5, "method": "sk-mixup", "drop_last": True})
     ['method.tau_std=0.5', 'method=sk-mixup', 'drop_last=true']
     """
-    return [
-        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()
-    ]
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
+    return [f"{key}={text}" for key, text in texts.items()]

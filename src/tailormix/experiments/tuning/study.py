@@ -1,47 +1,57 @@
-"""A study: one search, its storage, and workers that share it."""
+"""A study: one search in an optuna storage, and the processes that work on it."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
-import os
 import signal
-import subprocess
-import sys
+import statistics
 import time
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tailormix.experiments.experiment import SETTINGS, experiment_name, fingerprint, read, run_name
+import optuna
+from optuna.trial import TrialState
+
+from tailormix.experiments import parallel
+from tailormix.experiments.experiment import experiment_name, fingerprint, read, run_name
 from tailormix.experiments.running import run_experiment
-from tailormix.experiments.tuning.objective import averaged, fold_metrics, is_larger_better, score
+from tailormix.experiments.tuning.objective import direction, fold_metrics, score
 from tailormix.experiments.tuning.space import Dimension, as_settings, grid
 from tailormix.methods import METHODS
 from tailormix.training.progress import silent
 from tailormix.training.run_folder import RunError
-from tailormix.training.settings import Settings
 from tailormix.training.signals import stop_on_signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    import optuna
+    from optuna.trial import FrozenTrial
 
     from tailormix.experiments.experiment import Experiment
     from tailormix.training.progress import Reporter
 
 
-#: settings that name test rows: the released protocol's selection, and further data sets to be judged on
-TESTING = ("imitate", "also")
+#: seconds between a running trial's signs of life, and how long a silent one counts as alive
+HEARTBEAT, GRACE = 10, 60
+FAILURES = (RunError, ValueError, TypeError, OSError, RuntimeError)
+#: by name, for a number of folds
+PRUNERS: dict[str, Callable[[int], optuna.pruners.BasePruner]] = {
+    "median": lambda _: optuna.pruners.MedianPruner(n_startup_trials=4),
+    "hyperband": lambda folds: optuna.pruners.HyperbandPruner(1, folds, reduction_factor=2),
+    "none": lambda _: optuna.pruners.NopPruner(),
+}
 
 
-def without_test(experiment: Experiment) -> Experiment:
-    """The same experiment without any setting that looks at test rows."""
-    plain = {name: getattr(Settings(), name) for name in TESTING if name in SETTINGS}
-    return replace(experiment, training=replace(experiment.training, **plain))
+class StorageError(RuntimeError):
+    """The database of a study cannot be used."""
+
+
+class SurplusError(Exception):
+    """While this process asked for a trial, another one took the last that was wanted."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +71,17 @@ class Search:
     objective: str
 
     def experiment(self, values: Mapping[str, Any], fold: str | None = None) -> Experiment:
-        """The experiment with these values, on all rows or on one fold."""
+        """The experiment with these values, on all rows; or on a fold, which no test row has a part in."""
         settings = [*self.settings, *as_settings(values)]
         if fold is None:
             return read(self.name, settings)
-        return without_test(read(self.name, [*settings, f"data.fold={fold}"]))
+        found = read(self.name, [*settings, f"data.fold={fold}"])
+        # the released protocol selects on test rows, and ``also`` names further test sets
+        return replace(found, training=replace(found.training, imitate="", also=()))
 
     @property
-    def study(self) -> str:
-        """The name of the study: the same search goes on, another one begins afresh."""
+    def study_name(self) -> str:
+        """The same search resumes its study; another search has another name."""
         base = self.experiment({})
         facts = [fingerprint(base), base.training.seed, [repr(each) for each in self.space]]
         text = json.dumps([*facts, self.folds, self.objective])
@@ -78,70 +90,55 @@ class Search:
     def check(self) -> None:
         """Raise, before any work starts, if a searched key is none of the experiment's."""
         for each in self.space:
-            for value in each.ends:
+            for value in each.choices or (each.low, each.high):
                 self.experiment({each.key: value}, self.folds[0])
 
-    def own_values(self) -> dict[str, Any] | None:
-        """The experiment's values as they are, if the search holds them: a good first trial."""
+    def current_values(self) -> dict[str, Any] | None:
+        """The experiment's values as they are, if the space contains them: a good first trial."""
         flat = self.experiment({}).to_dict()
         defaults = METHODS[flat["method"]["name"]].defaults
         found = {}
         for each in self.space:
             section, _, inner = each.key.partition(".")
-            part = flat.get(section)
-            default = defaults.get(inner) if section == "method" else None
-            value = part.get(inner or "name", default) if isinstance(part, dict) else part
-            if not each.holds(value):
+            value = flat.get(section)
+            if isinstance(value, dict):
+                value = value.get(inner or "name", defaults.get(inner) if section == "method" else None)
+            if value not in each:
                 return None
             found[each.key] = value
         return found
 
 
-#: seconds between signs of life of a trial, and how long a silent one counts as alive
-HEARTBEAT, GRACE = 10, 60
-FAILURES = (RunError, ValueError, TypeError, OSError, RuntimeError)
-PRUNERS = ("median", "hyperband", "none")
-TRIALS = 40
-
-
-class StorageError(RuntimeError):
-    """The database of a study cannot be used."""
-
-
-class SurplusError(Exception):
-    """While this process asked for a trial, another one took the last that was wanted."""
-
-
-def default_trials(search: Search) -> int:
-    """The size of the grid; where a range makes it endless, 40."""
-    return len(grid(search.space)) or TRIALS
-
-
 def open_study(
     search: Search, url: str, *, trials: int, pruner: str = "median", worker: int = 0
 ) -> optuna.Study:
-    """Create the study, or take up the one of the same search in that database."""
-    import optuna
+    """Create the study, or resume the one of the same search in that database.
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)  # trials are reported in our own words
+    The whole grid is enqueued where there is room for it, so that processes that share the study try every
+    point once; else the experiment's current values come first.
+    """
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # the command line reports trials itself
     study = optuna.create_study(
-        study_name=search.study,
+        study_name=search.study_name,
         storage=_storage(url),
-        direction="maximize" if is_larger_better(search.objective) else "minimize",
-        pruner=_pruner(pruner, len(search.folds)),
+        direction=direction(search.objective),
+        pruner=PRUNERS[pruner](len(search.folds)),
         load_if_exists=True,
     )
     seen = len(study.get_trials(deepcopy=False))
-    # a sampler's draws start afresh in every process: each needs a seed of its own
-    study.sampler = optuna.samplers.TPESampler(
-        seed=search.experiment({}).training.seed + seen + 1000 * worker
-    )
-    _enqueue(study, search, trials)
+    # a sampler starts anew in every process: each needs a seed of its own
+    seed = search.experiment({}).training.seed + seen + 1000 * worker
+    study.sampler = optuna.samplers.TPESampler(seed=seed)
+    points = grid(search.space)
+    if not points or len(points) > trials:
+        current = search.current_values()
+        points = [] if current is None else [current]
+    for point in points:
+        study.enqueue_trial(point, skip_if_exists=True)
     return study
 
 
 def _storage(url: str) -> optuna.storages.RDBStorage:
-    import optuna
     from sqlalchemy.exc import SQLAlchemyError
 
     patience = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
@@ -159,161 +156,113 @@ def _storage(url: str) -> optuna.storages.RDBStorage:
             raise StorageError(f"cannot open the storage {url!r}: {str(error).splitlines()[0]}") from error
 
 
-def _pruner(name: str, splits: int) -> optuna.pruners.BasePruner:
-    import optuna
-
-    if name == "none":
-        return optuna.pruners.NopPruner()
-    if name == "hyperband":
-        return optuna.pruners.HyperbandPruner(min_resource=1, max_resource=splits, reduction_factor=2)
-    return optuna.pruners.MedianPruner(n_startup_trials=4)
+def has_ended(trial: FrozenTrial) -> bool:
+    """Whether a trial ended by itself; one that was stopped or gave way to another process did not."""
+    return trial.state in (TrialState.COMPLETE, TrialState.PRUNED) or "error" in trial.user_attrs
 
 
-def _enqueue(study: optuna.Study, search: Search, trials: int) -> None:
-    """The whole grid where there is room for it; else the experiment's own values first."""
-    points = grid(search.space)
-    if not points or len(points) > trials:
-        own = search.own_values()
-        points = [] if own is None else [own]
-    for point in points:
-        study.enqueue_trial(point, skip_if_exists=True)
+def count_trials(study: optuna.Study) -> int:
+    """Trials that have ended or are running."""
+    found = study.get_trials(deepcopy=False)
+    return sum(has_ended(trial) or trial.state == TrialState.RUNNING for trial in found)
 
 
-def settled(study: optuna.Study) -> int:
-    """Trials that ended or are under way; those that were stopped or whose process died do not count."""
-    return sum(map(_settled, study.get_trials(deepcopy=False)))
-
-
-def _settled(trial: optuna.trial.FrozenTrial) -> bool:
-    from optuna.trial import TrialState
-
-    ended = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
-    return trial.state in ended or "error" in trial.user_attrs
-
-
-def taken_before(trial: optuna.trial.FrozenTrial, found: Iterable[optuna.trial.FrozenTrial]) -> int:
-    """Trials that ended, or are under way and came before this one: of two that race, one gives way."""
+def taken_before(number: int, found: Iterable[FrozenTrial]) -> int:
+    """Trials that have ended, and running ones with a lower number: of two that race, one gives way."""
+    running = TrialState.RUNNING
     return sum(
-        _settled(other) and (other.state.is_finished() or other.number < trial.number)
-        for other in found
-        if other.number != trial.number
+        has_ended(trial) or (trial.state == running and trial.number < number)
+        for trial in found
+        if trial.number != number
     )
 
 
-def work(
+def optimise(
     study: optuna.Study,
     search: Search,
     runs: Path,
     *,
     trials: int,
-    tell: Callable[[optuna.trial.FrozenTrial], None],
+    on_trial: Callable[[FrozenTrial], None] = lambda _: None,
     report: Reporter = silent,
 ) -> None:
-    """Carry out trials until the study has ``trials`` of them; Ctrl-C puts the one under way back."""
+    """Run trials until the study has ``trials`` of them; Ctrl-C puts the running one back."""
 
-    def one(trial: optuna.Trial) -> float:
-        found = study.get_trials(deepcopy=False)
-        mine = next(other for other in found if other.number == trial.number)
-        if taken_before(mine, found) >= trials:
-            trial.set_user_attr("surplus", value=True)
-            if (point := mine.system_attrs.get("fixed_params")) is not None:
-                study.enqueue_trial(point)  # for a search that goes on with more trials
-            raise SurplusError
-        return carry_out(trial, search, runs, report)
+    def objective(trial: optuna.Trial) -> float:
+        values = {each.key: each.suggest(trial) for each in search.space}
+        try:
+            if taken_before(trial.number, study.get_trials(deepcopy=False)) >= trials:
+                raise SurplusError
+            return _evaluate(trial, search, values, runs, report)
+        except (KeyboardInterrupt, SurplusError):
+            study.enqueue_trial(values)  # for whoever resumes
+            raise
+        except FAILURES as error:
+            trial.set_user_attr("error", str(error) or type(error).__name__)
+            raise
 
-    from optuna.storages import fail_stale_trials
+    def callback(_: optuna.Study, trial: FrozenTrial) -> None:
+        if has_ended(trial):
+            on_trial(trial)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # optuna's, about features that it calls experimental
-        fail_stale_trials(study)
-    while settled(study) < trials:
-        study.optimize(
-            one,
-            n_trials=1,
-            catch=(*FAILURES, SurplusError),
-            callbacks=[lambda _, trial: tell(trial)],
-        )
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        optuna.storages.fail_stale_trials(study)
+    while count_trials(study) < trials:
+        study.optimize(objective, n_trials=1, catch=(*FAILURES, SurplusError), callbacks=[callback])
 
 
-def carry_out(trial: optuna.Trial, search: Search, runs: Path, report: Reporter) -> float:
-    """One setting on all folds, given up early where it lags behind the median of the others."""
-    values = {each.key: each.suggest(trial) for each in search.space}
-    try:
-        return _over_folds(trial, search, values, runs, report)
-    except KeyboardInterrupt:
-        trial.study.enqueue_trial(values)
-        raise
-    except FAILURES as error:
-        trial.set_user_attr("error", str(error) or type(error).__name__)
-        raise
-
-
-def _over_folds(
+def _evaluate(
     trial: optuna.Trial, search: Search, values: dict[str, Any], runs: Path, report: Reporter
 ) -> float:
-    import optuna
-
+    """The mean score of one setting over all folds; pruned where it lags behind other settings."""
     found: list[dict[str, float]] = []
     scores: list[float] = []
     for fold in search.folds:
-        record = search.experiment(values, fold)
-        path = runs / run_name(record) / f"seed-{record.training.seed}"
-        found.append(fold_metrics(run_experiment(record, path, report=report), path))
+        experiment = search.experiment(values, fold)
+        path = runs / run_name(experiment) / f"seed-{experiment.training.seed}"
+        found.append(fold_metrics(run_experiment(experiment, path, report=report), path))
         scores.append(score(search.objective, found[-1]))
-        trial.set_user_attr("metrics", averaged(found))
+        means = {name: statistics.fmean(each[name] for each in found) for name in found[0]}
+        trial.set_user_attr("metrics", means)
         trial.set_user_attr("scores", scores)
-        trial.report(sum(scores) / len(scores), len(scores))
+        trial.report(statistics.fmean(scores), len(scores))
         if len(scores) < len(search.folds) and trial.should_prune():
             raise optuna.TrialPruned
-    return sum(scores) / len(scores)
+    return statistics.fmean(scores)
 
 
-PROGRAM = "import typer; from tailormix.cli.tune import tune; typer.run(tune)"
-PAUSE = 0.5
-
-
-def start(arguments: Sequence[str], worker: int, jobs: int, log: Path) -> subprocess.Popen[bytes]:
-    """One process; its words go to ``log``. A session of its own keeps the terminal's Ctrl-C from it."""
-    command = [sys.executable, "-c", PROGRAM, *arguments, "--worker", str(worker)]
-    threads = os.environ.get("OMP_NUM_THREADS") or max(1, (os.cpu_count() or 1) // jobs)
-    with log.open("ab") as said:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-            start_new_session=True,
-        )
-
-
-def work_together(
-    arguments: Sequence[str], jobs: int, folder: Path, look: Callable[[], None]
+def run_workers(
+    arguments: Sequence[str], n_jobs: int, folder: Path, poll: Callable[[], None], pause: float = 0.5
 ) -> tuple[bool, list[Path]]:
-    """Run ``jobs`` processes to their end, calling ``look`` now and then.
+    """Run ``n_jobs`` processes of ``tailormix tune`` on one study, calling ``poll`` now and then.
 
     Returns whether a stop was asked for, and the logs of the processes that failed.
     """
-    logs = [folder / f"worker-{number}.txt" for number in range(1, jobs + 1)]
-    told = False
+    logs = [folder / f"worker-{number}.txt" for number in range(1, n_jobs + 1)]
+    variables = parallel.job_environment(n_jobs)
+    stopping = False
     with stop_on_signal() as stop:
-        processes = [start(arguments, number, jobs, log) for number, log in enumerate(logs, start=1)]
+        processes = [
+            parallel.start(["tune", *arguments, "--worker", str(number)], log, variables)
+            for number, log in enumerate(logs, start=1)
+        ]
+
+        def send(number: signal.Signals) -> None:
+            for process in processes:
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(number)
+
         try:
             while any(process.poll() is None for process in processes):
-                if stop.is_set() and not told:
-                    told = True
-                    _tell(processes, signal.SIGINT)
-                time.sleep(PAUSE)
-                look()
-        except BaseException:  # a second Ctrl-C, say: nobody would be left to watch them
-            _tell(processes, signal.SIGKILL)
+                if stop.is_set() and not stopping:
+                    stopping = True
+                    send(signal.SIGINT)
+                time.sleep(pause)
+                poll()
+        except BaseException:  # a second Ctrl-C, for example: nobody would be left to watch them
+            send(signal.SIGKILL)
             raise
-    look()
+    poll()
     failed = [log for process, log in zip(processes, logs, strict=True) if process.returncode != 0]
-    return told, [] if told else failed
-
-
-def _tell(processes: Sequence[subprocess.Popen[bytes]], number: signal.Signals) -> None:
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(number)
+    return stopping, [] if stopping else failed

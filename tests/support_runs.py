@@ -30,7 +30,7 @@ def make_run(path: Path, method: str | dict[str, Any] = "erm", seed: int = 0, **
         **settings,
     }
     path.mkdir(parents=True)
-    judged = _judged(path, task, seed, scale)
+    evaluated = _evaluated(path, task, seed, scale)
     result = {
         "seed": seed,
         "method": named["name"],
@@ -38,7 +38,7 @@ def make_run(path: Path, method: str | dict[str, Any] = "erm", seed: int = 0, **
         "data": {"name": experiment["data"]["name"], "task": task, "fingerprints": {"test": "f00d" * 16}},
         "selection": {"split": "validation", "rule": "a rule", "score": 0.5},
         "best_epoch": epochs,
-        **judged,
+        **evaluated,
     }
     write(path / "experiment.json", {"experiment": experiment, **VERSIONS})
     write(path / "result.json", result)
@@ -51,7 +51,7 @@ def make_run(path: Path, method: str | dict[str, Any] = "erm", seed: int = 0, **
     return path
 
 
-def _judged(path: Path, task: str, seed: int, scale: float) -> dict[str, Any]:
+def _evaluated(path: Path, task: str, seed: int, scale: float) -> dict[str, Any]:
     """Predictions of both splits, and the metrics of the test split."""
     if task == "regression":
         mean, std, targets = regressor(200, seed=seed)

@@ -1,4 +1,4 @@
-"""Every message names the argument, what was expected and what came."""
+"""Every message names the argument, what was expected and what was given."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Checks of arguments: every message names the argument, what was expected and what came."""
+"""Checks of arguments: every message names the argument, what was expected and what was given."""
 
 from __future__ import annotations
 

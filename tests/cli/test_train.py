@@ -1,4 +1,4 @@
-"""``tailormix train`` from outside: exit codes, resuming, and many runs of which one fails."""
+"""``tailormix train`` from outside: exit codes, resuming, and several runs of which one fails."""
 
 import json
 import sys
@@ -73,7 +73,7 @@ def test_a_run_that_fails_is_one_with_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_many_runs_isolate_the_one_that_fails(tmp_path: Path) -> None:
+def test_of_several_runs_one_that_fails_is_isolated(tmp_path: Path) -> None:
     """The folder of seed 1 holds a file where its checkpoints should be."""
     folder = json.loads(call("moons", *QUICK, "--out", str(tmp_path), "--json").stdout)[0]["run"]
     blocked = Path(folder).with_name("seed-1")

@@ -132,7 +132,7 @@ def test_settings_of_other_processes_are_counted(tmp_path: Path) -> None:
     assert "settings running in other processes: 1" in said(done.stderr)
 
 
-def test_when_no_setting_works_the_reason_is_told(tmp_path: Path) -> None:
+def test_when_no_setting_works_the_reason_is_printed(tmp_path: Path) -> None:
     done = call("moons", *QUICK, "--over", "method.tau_std=-1,-2", "--out", str(tmp_path))
     assert done.exit_code == 1
     assert "tau_std must be > 0, got -1" in done.stdout

@@ -1,4 +1,4 @@
-"""Many runs on every engine: one that fails is isolated, and a signal ends all of them cleanly."""
+"""Several runs on every engine: one that fails is isolated, and a signal ends all of them cleanly."""
 
 import importlib.util
 import json

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from tailormix.cli.progress import bars
 
-    from tailormix.data.files.download import Progress
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 app = typer.Typer(no_args_is_help=True, help="List, get and verify data sets.")
@@ -27,13 +27,19 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 @app.command("list", epilog="Example: tailormix data list")
 def list_(root: Root = None, as_json: Json = False) -> None:
-    """Say which data sets there are, and which of them lie on this machine."""
+    """List the data sets, and which of them are on this machine."""
     from tailormix.data.files.location import data_root
+    from tailormix.data.files.verify import state
     from tailormix.data.registry import DATASETS
 
     folder = data_root(root)
     rows = [
-        {"name": name, "task": entry.task, "files": _files(name, folder), "summary": entry.summary}
+        {
+            "name": name,
+            "task": entry.task,
+            "files": state(name, folder) if entry.files else entry.source,
+            "summary": entry.summary,
+        }
         for name, entry in DATASETS.items()
     ]
     if as_json:
@@ -53,20 +59,24 @@ def list_(root: Root = None, as_json: Json = False) -> None:
 @app.command(epilog="Example: tailormix data get cifar10 airfoil")
 def get(names: Names, root: Root = None, as_json: Json = False) -> None:
     """Download what is missing: checked, resumed after an interruption, unpacked safely."""
-    from tailormix.data.files.download import get as fetch
-    from tailormix.data.files.location import data_root
+    from tailormix.data.files.download import get as download
+    from tailormix.data.files.location import DataError, data_root
 
     folder = data_root(root)
     results: dict[str, str] = {}
     for name in _published(names):
-        with _reported(name, results), _bar(name) as progress:
-            results[name] = "fetched" if fetch(name, folder, progress) else "was there"
+        with bars(size=True) as progress:
+            try:  # a data set that fails does not stop the others
+                fetched = download(name, folder, partial(progress, name))
+                results[name] = "fetched" if fetched else "was there"
+            except DataError as error:
+                results[name] = str(error)
     _finish(results, folder, as_json, good=("fetched", "was there"))
 
 
 @app.command(epilog="Example: tailormix data verify cifar10")
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Default: all that lie on this machine.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Default: all on this machine.")] = None,
     root: Root = None,
     as_json: Json = False,
 ) -> None:
@@ -86,13 +96,6 @@ def verify(
     _finish(results, folder, as_json, good=("whole",))
 
 
-def _files(name: str, folder: Path) -> str:
-    from tailormix.data.files.verify import state
-    from tailormix.data.registry import DATASETS
-
-    return state(name, folder) if DATASETS[name].files else DATASETS[name].source
-
-
 def _published(names: Sequence[str]) -> list[str]:
     """Check all names before any work starts; wrong ones are wrong use (exit code 2)."""
     from tailormix import checks
@@ -109,36 +112,8 @@ def _published(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-@contextlib.contextmanager
-def _reported(name: str, results: dict[str, str]) -> Iterator[None]:
-    """One data set that fails does not stop the others."""
-    from tailormix.data.files.location import DataError
-
-    try:
-        yield
-    except DataError as error:
-        results[name] = str(error)
-
-
-@contextlib.contextmanager
-def _bar(name: str) -> Iterator[Progress]:
-    """Draw a bar on stderr while bytes arrive; only terminals see it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        task = bars.add_task(name, total=None)
-
-        def show(done: int, total: int | None) -> None:
-            bars.update(task, completed=done, total=total)
-
-        yield show
-
-
 def _finish(results: dict[str, str], folder: Path, as_json: bool, good: tuple[str, ...]) -> None:
-    """Print one line a data set; exit with 1 if any is not ``good``."""
+    """Print one line per data set; exit with 1 if any is not ``good``."""
     if as_json:
         typer.echo(json.dumps({"root": str(folder), "results": results}, indent=2))
     for name, result in results.items():

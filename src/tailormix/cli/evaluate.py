@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tailormix.cli.progress import bars
 
-    from tailormix.reports.evaluation import Evaluation, Progress
+if TYPE_CHECKING:
+    from tailormix.reports.evaluation import Evaluation
 
 
 Source = Annotated[
@@ -41,9 +40,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 Binary = Annotated[str | None, typer.Option(help="For two classes: positive or top-label.")]
 Imitate = Annotated[
     str | None,
-    typer.Option(
-        help="released-protocol: allow calibration on the points it is judged on. Marked in the result."
-    ),
+    typer.Option(help="released-protocol: allow calibration on the evaluated points. Marked in the result."),
 ]
 
 
@@ -62,21 +59,26 @@ def evaluate(
     binary: Binary = None,
     imitate: Imitate = None,
 ) -> None:
-    """Measure a file of predictions: every metric with its interval, also after calibration on another split.
+    """Evaluate predictions: every metric with its interval, also after calibration on another split.
 
     Example: tailormix evaluate test.npz --calibration val.npz --html report.html
     """
-    from tailormix.calibration.predictions import IMITATED
+    from tailormix.calibration.predictions import IMITATED, load_predictions
     from tailormix.metrics.inputs import BINARY
-    from tailormix.reports.evaluation import Settings
+    from tailormix.reports import evaluation
 
-    _one_of("--binary", binary, BINARY)
-    _one_of("--imitate", imitate, IMITATED)
+    for option, value, known in (("--binary", binary, BINARY), ("--imitate", imitate, IMITATED)):
+        if value is not None and value not in known:
+            raise typer.BadParameter(f"expected {' or '.join(known)}, got {value!r}", param_hint=option)
     for path in (html, diagrams):
-        _parent_exists(path)
-    settings = Settings(bins, resamples, confidence, seed, binary)
+        if path is not None and not path.parent.is_dir():
+            raise typer.BadParameter(f"folder {path.parent} does not exist", param_hint=str(path))
+    settings = evaluation.Settings(bins, resamples, confidence, seed, binary)
     try:
-        found = _measure((predictions, split), (calibration, calibration_split), settings, imitate)
+        test = load_predictions(predictions, split=split)
+        fitted = None if calibration is None else load_predictions(calibration, split=calibration_split)
+        with bars() as progress:
+            found = evaluation.evaluate(test, fitted, settings=settings, imitate=imitate, progress=progress)
         _write(found, html, diagrams, title=predictions.name)
     except (ValueError, TypeError, OSError, ImportError) as error:
         typer.echo(f"error: {error}", err=True)
@@ -85,49 +87,6 @@ def evaluate(
         typer.echo(json.dumps(found.as_dict(), indent=2, allow_nan=False))
     else:
         _show(found)
-
-
-def _one_of(option: str, value: str | None, known: Any) -> None:
-    if value is not None and value not in known:
-        raise typer.BadParameter(f"expected {' or '.join(known)}, got {value!r}", param_hint=option)
-
-
-def _parent_exists(path: Path | None) -> None:
-    if path is not None and not path.parent.is_dir():
-        raise typer.BadParameter(f"folder {path.parent} does not exist", param_hint=str(path))
-
-
-def _measure(
-    judged: tuple[Path, str | None],
-    fitted: tuple[Path | None, str | None],
-    settings: Any,
-    imitate: str | None,
-) -> Evaluation:
-    from tailormix.calibration.predictions import load_predictions
-    from tailormix.reports.evaluation import evaluate as measure
-
-    test = load_predictions(judged[0], split=judged[1])
-    val = None if fitted[0] is None else load_predictions(fitted[0], split=fitted[1])
-    with _bar() as progress:
-        return measure(test, val, settings=settings, imitate=imitate, progress=progress)
-
-
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    """Show a bar on the terminal; pipes and logs stay clean."""
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-
-    console = Console(stderr=True)
-    with Bars(console=console, transient=True, disable=not console.is_terminal) as bars:
-        tasks: dict[str, Any] = {}
-
-        def progress(task: str, done: int, total: int) -> None:
-            if task not in tasks:
-                tasks[task] = bars.add_task(task, total=total)
-            bars.update(tasks[task], completed=done, total=total)
-
-        yield progress
 
 
 def _write(found: Evaluation, html: Path | None, folder: Path | None, *, title: str) -> None:
@@ -177,5 +136,5 @@ def _remarks(found: Evaluation) -> list[str]:
             f"{name} {facts[name]:.4f}{status}, fitted on {facts['fitted_on']['samples']} samples of {where}"
         )
     if found.imitates:
-        lines.append(f"imitates {found.imitates}: calibrated on points that it is judged on")
+        lines.append(f"imitates {found.imitates}: calibrated on the evaluated points")
     return lines

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+
+    from rich.progress import TaskID
 
     from tailormix.experiments.parallel import JobResult
 
 
+class Update(Protocol):
+    """Shows how far a task is."""
+
+    def __call__(self, task: str, done: int, total: int | None) -> None:
+        """``done`` of ``total``; None where the total is unknown."""
+
+
 @contextlib.contextmanager
-def bars(*, size: bool = False) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A function ``(task, done, total)`` that draws one bar per task on stderr; only terminals see them.
+def bars(*, size: bool = False) -> Iterator[Update]:
+    """A function that draws one bar per task on stderr; only terminals see them.
 
     With ``size`` the numbers are bytes.
     """
@@ -31,7 +40,7 @@ def bars(*, size: bool = False) -> Iterator[Callable[[str, int, int | None], Non
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        tasks = {}
+        tasks: dict[str, TaskID] = {}
 
         def update(task: str, done: int, total: int | None) -> None:
             if task not in tasks:

@@ -94,7 +94,7 @@ def test_other_pruners(pruner: str, tmp_path: Path, made_runs: list[dict[str, An
     assert study.best_params == {"optimiser.lr": 1}
 
 
-def test_ranges_start_from_the_experiments_own_values(
+def test_ranges_start_from_the_experiments_current_values(
     tmp_path: Path, made_runs: list[dict[str, Any]]
 ) -> None:
     wanted = search("optimiser.lr=log:1e-4..1", "method.tau_std=0.1..1", "batch=8..64")

@@ -13,8 +13,9 @@ from tailormix.cli.main import app
 from tailormix.cli.results import pages
 from tailormix.experiments import parallel, read
 from tailormix.experiments.running import run_experiment
-from tailormix.paper import plan_runs, read_table
+from tailormix.paper.planning import plan_runs
 from tailormix.paper.results_page import BEGIN, END
+from tailormix.paper.tables import read_table
 from tailormix.training.run_folder import RunError
 
 

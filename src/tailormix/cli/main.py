@@ -95,9 +95,9 @@ def _entries(family: str) -> dict[str, dict[str, Any]]:
         from tailormix.experiments.experiment import EXPERIMENTS
 
         return {name: {"what": values["summary"]} for name, values in EXPERIMENTS.items()}
-    from tailormix.paper.tables import PAPER
+    from tailormix.paper.tables import NAMES, read_data
 
-    tables = {name: paper.values for name, paper in PAPER.items()}
+    tables = {name: read_data(name) for name in NAMES}
     return {
         name: {"what": table["title"], "kind": table["kind"], "paper": table.get("section", "")}
         for name, table in tables.items()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tailormix.experiments.parallel import JobResult
-    from tailormix.paper.planning import Plan, PlannedRun
+    from tailormix.paper.planning import PlannedRun, RunPlan
 
 
 WIDTH = 120  # characters of a table that goes to a file
@@ -35,7 +35,7 @@ Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all runs, sh
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List the runs and what they would take.")]
 Finished = Annotated[bool, typer.Option("--finished", help="Start nothing: show the runs that are done.")]
 Results = Annotated[
-    Path | None, typer.Option(file_okay=False, help="Also keep the results there, as JSON and Markdown.")
+    Path | None, typer.Option(file_okay=False, help="Also write the results there, as JSON and Markdown.")
 ]
 Engine = Annotated[str, typer.Option(help="Where many runs go: local, loky, ray or dask.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -55,7 +55,7 @@ def reproduce(
     engine: Engine = "local",
     as_json: Json = False,
 ) -> None:
-    """Run a table of the paper; what is finished is not repeated, what was stopped goes on.
+    """Run a table of the paper; finished runs are not repeated, stopped ones are resumed.
 
     Example: tailormix reproduce regression --rows airfoil --seeds 0-9 --jobs 2
     """
@@ -64,23 +64,23 @@ def reproduce(
 
     try:
         checks.known("--engine", engine, ENGINES)
-        plan = _planned(name, rows, seeds, budget, protocol, out)
+        plan = _plan(name, rows, seeds, budget, protocol, out)
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(str(error)) from error
     if dry_run:
-        _foresee(plan, jobs, as_json)
+        _print_forecast(plan, jobs, as_json)
         return
-    failed = [] if finished else _carry_out(plan, jobs, engine)
-    record = _figure(plan, out, results) if plan.table.figure else _record(plan)
+    failed = [] if finished else _run(plan, jobs, engine)
+    found = _draw(plan, out, results or out / "figures") if plan.table.figure else _collect(plan)
     if results is not None:
-        _keep(plan, record, results)
-    _show(record, as_json)
+        _write(plan, found, results)
+    _print_results(found, as_json)
     list_failures(failed)
     if not finished and plan.unfinished():  # data was missing
         raise typer.Exit(1)
 
 
-def _planned(name: str, rows: str | None, seeds: str | None, budget: str, protocol: str, out: Path) -> Plan:
+def _plan(name: str, rows: str | None, seeds: str | None, budget: str, protocol: str, out: Path) -> RunPlan:
     from tailormix import checks
     from tailormix.experiments.parallel import parse_seeds
     from tailormix.paper.planning import plan_runs
@@ -93,15 +93,15 @@ def _planned(name: str, rows: str | None, seeds: str | None, budget: str, protoc
     return plan_runs(read_table(name), out, rows=wanted, seeds=chosen, budget=budget, protocol=protocol)
 
 
-def _carry_out(plan: Plan, jobs: int, engine: str) -> list[JobResult]:
+def _run(plan: RunPlan, jobs: int, engine: str) -> list[JobResult]:
     """Train what is not finished; the runs that failed."""
+    from tailormix.experiments.parallel import run_jobs
+
     for setting in plan.left_out:
         typer.echo(f"{setting} has no small version and is left out", err=True)
     waiting = _with_data(plan.unfinished())
     if not waiting:
         return []
-    from tailormix.experiments.parallel import run_jobs
-
     done = len({run.path for run in plan.runs}) - len(waiting)
     typer.echo(f"{plan.table.name}: {len(waiting)} runs to go, {done} finished before", err=True)
     try:
@@ -113,57 +113,57 @@ def _carry_out(plan: Plan, jobs: int, engine: str) -> list[JobResult]:
 
 def _with_data(runs: list[PlannedRun]) -> list[PlannedRun]:
     """Leave out runs whose data is not here, saying what gets it: each would start only to fail."""
-    from tailormix.paper.planning import absent_data, data_of
+    from tailormix.paper.planning import missing_data
 
-    missing = absent_data(runs, ("absent",))
+    missing = missing_data(runs, ("absent",))
     for name, command in missing.items():
-        left = sum(name in data_of(run) for run in runs)
-        typer.echo(f"data set {name} is not here, {left} runs are left out: {command}", err=True)
-    return [run for run in runs if not data_of(run) & set(missing)]
+        count = sum(name in run.published_data() for run in runs)
+        typer.echo(f"data set {name} is not here, {count} runs are left out: {command}", err=True)
+    return [run for run in runs if missing.keys().isdisjoint(run.published_data())]
 
 
-def _record(plan: Plan) -> dict[str, Any]:
-    from tailormix.paper.results import collect, record_of
+def _collect(plan: RunPlan) -> dict[str, Any]:
+    from tailormix.paper.results import collect, table_results
 
-    return record_of(plan.table, collect(plan.table, plan.runs), plan.budget, plan.protocol)
+    return table_results(plan.table, collect(plan.table, plan.runs), plan.budget, plan.protocol)
 
 
-def _figure(plan: Plan, out: Path, results: Path | None) -> dict[str, Any]:
+def _draw(plan: RunPlan, runs: Path, out: Path) -> dict[str, Any]:
     from tailormix.paper.drawing import draw
 
     try:
-        return draw(plan, out, results or out / "figures")
+        return draw(plan, runs, out)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error
 
 
-def _keep(plan: Plan, record: dict[str, Any], folder: Path) -> None:
+def _write(plan: RunPlan, found: dict[str, Any], folder: Path) -> None:
     """Write JSON and Markdown; of a table, with all that other calls have found for it."""
     from tailormix.atomic import write_atomically
-    from tailormix.paper.results import stem_of, whole_record, write_record
-    from tailormix.paper.results_page import block_of
+    from tailormix.paper.results import file_stem, updated_results, write_results
+    from tailormix.paper.results_page import results_section
 
-    path = folder / f"{stem_of(plan.table.name, plan.budget, plan.protocol)}.json"
+    path = folder / f"{file_stem(plan.table.name, plan.budget, plan.protocol)}.json"
     if not plan.table.figure:
-        record = whole_record(plan, path)
-        if not record["settings"]:
+        found = updated_results(plan, path)
+        if not found["settings"]:
             return
-    write_record(record, path)
-    write_atomically(path.with_suffix(".md"), block_of(record, "."))
+    write_results(found, path)
+    write_atomically(path.with_suffix(".md"), results_section(found, "."))
 
 
-def _show(record: dict[str, Any], as_json: bool) -> None:
+def _print_results(found: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
-    from tailormix.paper.terminal import print_result
+    from tailormix.paper.terminal import print_results
 
-    print_result(record, _console())
+    print_results(found, _console())
 
 
-def _foresee(plan: Plan, jobs: int, as_json: bool) -> None:
-    from tailormix.paper.planning import absent_data, estimate
+def _print_forecast(plan: RunPlan, jobs: int, as_json: bool) -> None:
+    from tailormix.paper.planning import estimate, missing_data
     from tailormix.paper.terminal import print_forecast
 
     forecast = {
@@ -174,7 +174,7 @@ def _foresee(plan: Plan, jobs: int, as_json: bool) -> None:
         "protocol": plan.protocol,
         "jobs": jobs,
         "left out": list(plan.left_out),
-        "absent data": absent_data(plan.runs),
+        "absent data": missing_data(plan.runs),
         "cells": estimate(plan),
     }
     if as_json:

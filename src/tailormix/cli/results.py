@@ -1,4 +1,4 @@
-"""``tailormix results``: the page of all results, made from the files that ``reproduce --results`` keeps."""
+"""``tailormix results``: the page of all results, made from the files that ``reproduce --results`` writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Results = Annotated[Path, typer.Option("--folder", file_okay=False, help="Folder
 Output = Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="The page to write.")]
 Readme = Annotated[
     Path | None,
-    typer.Option(dir_okay=False, help="A file whose lines between the results markers are renewed too."),
+    typer.Option(dir_okay=False, help="A file whose lines between the results markers are replaced too."),
 ]
 Check = Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a file would change.")]
 
@@ -47,38 +47,35 @@ def results(
 
 def pages(folder: Path, output: Path, readme: Path | None = None) -> dict[Path, str]:
     """What the files should hold."""
-    from tailormix.paper.claims import judged, read_claims
-    from tailormix.paper.results import read_records
-    from tailormix.paper.results_page import front_block, put_between, results_page
+    from tailormix.paper.claims import evaluate_claim, read_claims
+    from tailormix.paper.results import read_all_results
+    from tailormix.paper.results_page import front_section, replace_between_markers, results_page
+    from tailormix.paper.tables import NAMES
 
-    records = read_records(folder)
+    results = read_all_results(folder)
     claims = read_claims()
-    verdicts = judged(claims["claims"], records)
-    texts = {output: results_page(_ordered(records), verdicts, _way(output, folder))}
+    evaluated = [evaluate_claim(claim, results) for claim in claims["claims"]]
+    places = {name: place for place, name in enumerate(NAMES)}  # tables that are not the paper's come last
+    ordered = sorted(results.values(), key=lambda one: places.get(one["table"], len(places)))
+    texts = {output: results_page(ordered, evaluated, _link(output, folder))}
     if readme is not None:
-        front = [_narrowed(records[name], few) for name, few in claims["front"].items() if name in records]
-        block = front_block(front, verdicts, _way(readme, output), _way(readme, folder))
-        texts[readme] = put_between(readme.read_text(encoding="utf-8"), block)
+        front = [
+            _with_columns(results[name], few) for name, few in claims["front"].items() if name in results
+        ]
+        section = front_section(front, evaluated, _link(readme, output), _link(readme, folder))
+        texts[readme] = replace_between_markers(readme.read_text(encoding="utf-8"), section)
     return texts
 
 
-def _ordered(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """In the order of the catalogue; tables of one's own come last."""
-    from tailormix.paper.tables import PAPER
-
-    places = {name: place for place, name in enumerate(PAPER)}
-    return sorted(records.values(), key=lambda record: places.get(record["table"], len(places)))
-
-
-def _narrowed(record: dict[str, Any], few: list[str]) -> dict[str, Any]:
-    """The record with a few columns only; all of them where none is named."""
+def _with_columns(results: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """The results with these columns only; all of them where none is named."""
     settings = [
-        {**setting, "columns": [column for column in setting["columns"] if not few or column["name"] in few]}
-        for setting in record["settings"]
+        {**setting, "columns": [c for c in setting["columns"] if not names or c["name"] in names]}
+        for setting in results["settings"]
     ]
-    return {**record, "settings": settings}
+    return {**results, "settings": settings}
 
 
-def _way(page: Path, target: Path) -> str:
+def _link(page: Path, target: Path) -> str:
     """The relative link from a page to a file or folder."""
     return Path(os.path.relpath(target, page.parent)).as_posix()

@@ -1,80 +1,72 @@
-"""What the paper claims, held against our results: each claim with comparisons that numbers decide."""
+"""What the paper claims, compared with our results: numbers decide every comparison."""
 
 from __future__ import annotations
 
-import tomllib
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
-from tailormix.paper.results import at_path
-from tailormix.paper.statistics import LEVEL, holm, paired
+from tailormix.paper.results import number_at
+from tailormix.paper.statistics import LEVEL, holm, paired_test
+from tailormix.paper.tables import read_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
-Records = dict[str, dict[str, Any]]
 KEYS = ("claim", "paper", "why", "compare")
-COMPARED = ("results", "setting", "row", "than", "column", "expect", "fact", "minus", "at_least", "at_most")
+COMPARISON_KEYS = (
+    *("results", "setting", "row", "than", "column", "expect"),
+    *("fact", "minus", "at_least", "at_most"),
+)
 EXPECTED = ("better", "worse", "equal", "near the paper")
 NEAR = 2.0  # pooled standard deviations
 
 
 def read_claims() -> dict[str, Any]:
     """The file of claims, with what the front page shows."""
-    text = resources.files("tailormix.paper").joinpath("data", "claims.toml").read_text(encoding="utf-8")
-    found = tomllib.loads(text)
+    found = read_data("claims")
     for claim in found["claims"]:
         for key in claim:
             checks.known("key of a claim", key, KEYS)
-        for one in claim["compare"]:
-            for key in one:
-                checks.known(f"key of a comparison of {claim['claim']!r}", key, COMPARED)
-            checks.known("expect", one.get("expect", "better"), EXPECTED)
+        for comparison in claim["compare"]:
+            for key in comparison:
+                checks.known(f"key of a comparison of {claim['claim']!r}", key, COMPARISON_KEYS)
+            checks.known("expect", comparison.get("expect", "better"), EXPECTED)
     return found
 
 
-def judged(claims: Iterable[Mapping[str, Any]], records: Records) -> list[dict[str, Any]]:
-    """Every claim with its comparisons decided, and a verdict over all of them."""
-    return [_judged(claim, records) for claim in claims]
-
-
-def _judged(claim: Mapping[str, Any], records: Records) -> dict[str, Any]:
-    found = [_compared(one, records) for one in claim["compare"]]
-    tested = [one for one in found if one.get("p") is not None]
+def evaluate_claim(claim: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """A claim with its comparisons decided, and a verdict over all of them; ``results`` by file stem."""
+    compared = [_compare(one, results) for one in claim["compare"]]
+    tested = [one for one in compared if one.get("p") is not None]
     for one, p in zip(tested, holm([one["p"] for one in tested]), strict=True):
         one["p"] = p
-    for one in found:
+    for one in compared:
         one["verdict"] = _verdict(one)
-    text = {key: " ".join(claim.get(key, "").split()) for key in ("claim", "paper", "why")}
-    return {**text, "compared": found, "verdict": verdict([one["verdict"] for one in found])}
+    texts = {key: " ".join(claim.get(key, "").split()) for key in ("claim", "paper", "why")}
+    return {**texts, "compared": compared, "verdict": overall_verdict([one["verdict"] for one in compared])}
 
 
-def _compared(one: Mapping[str, Any], records: Records) -> dict[str, Any]:
-    """One comparison with its numbers: two rows seed by seed, a row with the paper, or a fact."""
-    record = records.get(one["results"])
-    if record is None:
-        return dict(one)
-    if "fact" in one:
-        return {**one, "value": _difference(record.get("facts", {}), one)}
-    cells, column = _cells(record, one)
-    row = cells.get(one["row"], {})
-    shown = {**one, "better": column.get("better"), "digits": column.get("digits")}
-    shown |= {"title": column.get("title"), "ours": row.get("ours")}
-    if "than" not in one:
+def _compare(comparison: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """A comparison with its numbers: two rows seed by seed, a row with the paper, or a fact."""
+    found = results.get(comparison["results"])
+    if found is None:
+        return dict(comparison)
+    if "fact" in comparison:
+        value = _fact(found.get("facts", {}), comparison["fact"])
+        less = _fact(found.get("facts", {}), comparison["minus"]) if "minus" in comparison else 0.0
+        return {**comparison, "value": None if value is None or less is None else value - less}
+    numbers, column = _numbers(found, comparison)
+    row = numbers.get(comparison["row"], {})
+    shown = {**comparison, **{key: column.get(key) for key in ("better", "digits", "title")}}
+    shown["ours"] = row.get("ours")
+    if "than" not in comparison:
         return {**shown, "paper": row.get("paper"), "difference": row.get("difference")}
-    other = cells.get(one["than"], {}).get("ours")
+    other = numbers.get(comparison["than"], {}).get("ours")
     if not row.get("ours") or not other:
         return shown
-    test = paired(_by_seed(row["ours"]), _by_seed(other))
+    test = paired_test(row["ours"]["values"], other["values"])
     return shown | {"other": other} | ({} if test is None else {"difference": test.difference, "p": test.p})
-
-
-def _difference(facts: Any, one: Mapping[str, Any]) -> float | None:
-    """A fact, less another one where ``minus`` names it."""
-    value, less = _fact(facts, one["fact"]), _fact(facts, one["minus"]) if "minus" in one else 0.0
-    return None if value is None or less is None else value - less
 
 
 def _fact(facts: Any, keys: Sequence[str]) -> float | None:
@@ -85,49 +77,48 @@ def _fact(facts: Any, keys: Sequence[str]) -> float | None:
     """
     for key in keys:
         facts = facts.get(key) if isinstance(facts, dict) else None
-    return at_path({"value": facts}, "value")
+    return number_at({"value": facts}, "value")
 
 
-def _by_seed(ours: Mapping[str, Any]) -> dict[int, float]:
-    return {int(seed): value for seed, value in ours["values"].items()}
-
-
-def _cells(record: Mapping[str, Any], one: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Cells of a column by row, and the column itself; empty where the results have none."""
-    for setting in record["settings"]:
-        if setting["name"] == one["setting"]:
+def _numbers(
+    results: Mapping[str, Any], comparison: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Numbers of a column by row, and the column itself; empty where the results have none."""
+    for setting in results["settings"]:
+        if setting["name"] == comparison["setting"]:
             columns = {column["name"]: column for column in setting["columns"]}
-            rows = {row["name"]: row["cells"].get(one["column"], {}) for row in setting["rows"]}
-            return rows, columns.get(one["column"], {})
+            rows = {row["name"]: row["cells"].get(comparison["column"], {}) for row in setting["rows"]}
+            return rows, columns.get(comparison["column"], {})
     return {}, {}
 
 
-def _verdict(one: Mapping[str, Any]) -> str:
+def _verdict(comparison: Mapping[str, Any]) -> str:
     """What the numbers say of one comparison."""
-    if "fact" in one:
-        value = one.get("value")
+    if "fact" in comparison:
+        value = comparison.get("value")
         if value is None:
             return "not measured"
-        return "agrees" if one.get("at_least", value) <= value <= one.get("at_most", value) else "disagrees"
-    difference = one.get("difference")
+        holds = comparison.get("at_least", value) <= value <= comparison.get("at_most", value)
+        return "agrees" if holds else "disagrees"
+    difference = comparison.get("difference")
     if difference is None:
         return "not measured"
-    if "than" not in one:
+    if "than" not in comparison:
         return "agrees" if abs(difference) <= NEAR else "disagrees"
-    sure = one.get("p") is not None and one["p"] < LEVEL
-    if one["expect"] == "equal":
-        return "disagrees" if sure else "agrees"
-    good = difference < 0 if one["better"] == "lower" else difference > 0
-    as_said = good if one["expect"] == "better" else not good
-    if sure:
-        return "agrees" if as_said else "disagrees"
-    return "leans so" if as_said else "leans against"
+    significant = comparison.get("p") is not None and comparison["p"] < LEVEL
+    if comparison["expect"] == "equal":
+        return "disagrees" if significant else "agrees"
+    better = difference < 0 if comparison["better"] == "lower" else difference > 0
+    as_claimed = better if comparison["expect"] == "better" else not better
+    if significant:
+        return "agrees" if as_claimed else "disagrees"
+    return "tends to agree" if as_claimed else "tends to disagree"
 
 
-def verdict(verdicts: Sequence[str]) -> str:
-    """One word for several comparisons.
+def overall_verdict(verdicts: Sequence[str]) -> str:
+    """One verdict for several comparisons.
 
-    >>> verdict(["agrees", "leans so"]), verdict(["agrees", "disagrees"])
+    >>> overall_verdict(["agrees", "tends to agree"]), overall_verdict(["agrees", "disagrees"])
     ('agrees in part', 'mixed')
     """
     measured = [one for one in verdicts if one != "not measured"]

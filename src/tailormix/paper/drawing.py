@@ -1,4 +1,4 @@
-"""Figures and illustrations: the runs they show, the code that draws one, and its facts as a record."""
+"""Figures: the finished runs that they show, their settings, and the results file of a figure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tailormix import checks
+import torch
+
+from tailormix import checks, data, models
 from tailormix.atomic import write_atomically
 from tailormix.experiments.experiment import EXECUTION_KEYS
 from tailormix.experiments.running import provenance
 from tailormix.methods import METHODS
-from tailormix.paper.results import described
-from tailormix.training import run_folder
+from tailormix.paper.results import header
+from tailormix.reports.runs import RUN_KEYS
+from tailormix.reports.style import image_bytes
+from tailormix.training import checkpoint, run_folder
 from tailormix.training.settings import Choice, Settings
 
 if TYPE_CHECKING:
@@ -26,10 +30,10 @@ if TYPE_CHECKING:
 
     from tailormix.data.splits import DataSplits
     from tailormix.experiments.experiment import Experiment
-    from tailormix.paper.planning import Plan
+    from tailormix.paper.planning import RunPlan
 
 
-KINDS = ("svg", "png")
+FORMATS = ("svg", "png")
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,51 @@ class FigureResult:
     facts: dict[str, Any]
 
 
-def settled(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The figure's defaults with ``settings`` on top; a key that is no setting fails.
+def draw(plan: RunPlan, runs: Path, out: Path) -> dict[str, Any]:
+    """Draw a figure by its ``make(options, runs, out)``; the contents of its results file."""
+    module, _, function = plan.table.figure.partition(":")
+    make = getattr(importlib.import_module(module), function or "make")
+    out.mkdir(parents=True, exist_ok=True)
+    made = make({**plan.table.options, **chosen_models(plan)}, runs, out)
+    origin = provenance()
+    return {
+        **header(plan.table, plan.budget, plan.protocol),
+        "commits": [origin["commit"]] if origin["commit"] else [],
+        "versions": {name: [version] for name, version in origin["versions"].items() if version},
+        "settings": [],
+        "files": sorted(path.name for path in made.files),
+        "facts": made.facts,
+    }
 
-    >>> settled({"bins": 5}, {"bins": 20, "seed": 0})
+
+def chosen_models(plan: RunPlan) -> dict[str, Any]:
+    """Which runs a figure shows: one model per setting or, with several rows, panels of one bar per row."""
+    table = plan.table
+    first = {run.setting: run.experiment for run in reversed(plan.runs)}
+    titles = {s.name: s.title_for(plan.budget) for s in table.settings if s.name in first}
+    if len(table.rows) < 2:
+        chosen = [{"title": titles[name], "where": _identity(first[name])} for name in titles]
+        return {"models": chosen} if chosen else {}
+    blocks = [{"title": titles[name], "where": _identity(first[name], "method")} for name in titles]
+    methods = {run.row: run.experiment.method.flat() for run in plan.runs}
+    bars = [{"title": row.title, "method": methods[row.name]} for row in table.rows if row.name in methods]
+    return {"blocks": blocks, "bars": bars}
+
+
+def _identity(experiment: Experiment, *without: str) -> dict[str, Any]:
+    """The keys that tell an experiment from others: all but the seed and how it is carried out."""
+    hidden = (*EXECUTION_KEYS, "seed", *without)
+    found = {key: value for key, value in experiment.to_dict().items() if key not in hidden}
+    plain: dict[str, Any] = json.loads(json.dumps(found))
+    return plain
+
+
+def figure_settings(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The figure's defaults with ``settings`` on top; an unknown key fails.
+
+    >>> figure_settings({"bins": 5}, {"bins": 20, "seed": 0})
     {'bins': 5, 'seed': 0}
-    >>> settled({"bin": 5}, {"bins": 20, "seed": 0})
+    >>> figure_settings({"bin": 5}, {"bins": 20, "seed": 0})
     Traceback (most recent call last):
     ValueError: unknown setting of the figure 'bin'; did you mean 'bins'? Known: bins, seed
     """
@@ -56,19 +99,15 @@ def settled(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[st
 
 def write_figure(figure: Figure, name: str, out: Path, facts: dict[str, Any]) -> FigureResult:
     """Write NAME.svg and NAME.png into ``out``: both are drawn before either is written."""
-    from tailormix.reports.style import image_bytes
-
-    drawn = {f"{name}.{kind}": image_bytes(figure, kind) for kind in KINDS}
+    drawn = {f"{name}.{kind}": image_bytes(figure, kind) for kind in FORMATS}
     out.mkdir(parents=True, exist_ok=True)
-    return FigureResult(tuple(write_atomically(out / file, data) for file, data in drawn.items()), facts)
-
-
-#: what differs between runs of one experiment
-APART = ("seed", "summary", "workers", "checkpoint_every")
+    return FigureResult(
+        tuple(write_atomically(out / file, content) for file, content in drawn.items()), facts
+    )
 
 
 @dataclass(frozen=True)
-class ChosenRun:
+class FinishedRun:
     """Folder, settings (the keys of an experiment file) and result of a finished run."""
 
     path: Path
@@ -76,33 +115,43 @@ class ChosenRun:
     result: dict[str, Any]
 
 
-def choose_runs(runs: Path, where: Mapping[str, Any]) -> list[ChosenRun]:
-    """All finished seeds, in order, of the one experiment below ``runs`` that fits ``where``.
+def find_seeds(runs: Path, where: Mapping[str, Any]) -> list[FinishedRun]:
+    """All finished seeds, in order, of the one experiment below ``runs`` that matches ``where``.
 
     ``where`` has the keys of an experiment file. The method must be the same, with options that are not named
-    at their defaults; of every other section only what is named must be equal. What does not make another
-    experiment (seed, workers, defaults that are written out, ...) does not count; of two runs with one seed
-    the last folder's is taken.
+    at their defaults; of every other section only what is named must be equal. Seed, workers, and defaults
+    that are written out make no difference; of two runs with one seed the last folder's is taken.
     """
-    fitting = [run for run in _finished(runs) if matches(run.experiment, where)]
-    if not fitting:
+    found = [run for run in _finished_runs(runs) if matches(run.experiment, where)]
+    if not found:
         raise FileNotFoundError(
             f"there is no finished run with {json.dumps(where)} below {runs}: tailormix train makes one"
         )
-    kinds = {_without_seed(run.experiment): run.experiment for run in fitting}
-    if len(kinds) > 1:
-        first, second = list(kinds.values())[:2]
-        differ = [key for key in first if key not in APART and first[key] != second.get(key)]
+    experiments = {_key(run.experiment): run.experiment for run in found}
+    if len(experiments) > 1:
+        first, second = list(experiments.values())[:2]
+        differ = [key for key in first if key not in RUN_KEYS and first[key] != second.get(key)]
         raise ValueError(
-            f"{len(kinds)} experiments below {runs} fit {json.dumps(where)}; "
+            f"{len(experiments)} experiments below {runs} match {json.dumps(where)}; "
             f"they differ in {', '.join(differ)}: say which is meant"
         )
-    by_seed = {int(run.experiment.get("seed", 0)): run for run in fitting}
+    by_seed = {int(run.experiment.get("seed", 0)): run for run in found}
     return [by_seed[seed] for seed in sorted(by_seed)]
 
 
+def _finished_runs(runs: Path) -> list[FinishedRun]:
+    found = []
+    for path in sorted(runs.glob(f"**/{run_folder.RESULT}")):
+        record, result = run_folder.read_json(path.parent / run_folder.EXPERIMENT), run_folder.read_json(path)
+        if record and result and isinstance(record.get("experiment"), dict):
+            found.append(FinishedRun(path.parent, record["experiment"], result))
+    return found
+
+
 def matches(experiment: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    """Whether an experiment's settings fit; see :func:`choose_runs`.
+    """Whether an experiment has these settings; see :func:`find_seeds`.
+
+    A setting that did not exist when the experiment was written has today's default.
 
     >>> trained = {"data": {"name": "moons", "n": 200}, "method": {"name": "mixup", "alpha": 1.0}}
     >>> matches(trained, {"data": {"name": "moons"}, "method": {"name": "mixup"}})
@@ -110,13 +159,19 @@ def matches(experiment: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
     >>> matches(trained, {"method": {"name": "mixup", "alpha": 0.2}})
     False
     """
-    asked = json.loads(json.dumps({key: value for key, value in where.items() if key not in APART}))
-    return all(_fits(key, _setting(experiment, key), wanted) for key, wanted in asked.items())
+    wanted = json.loads(json.dumps({key: value for key, value in where.items() if key not in RUN_KEYS}))
+    return all(
+        _same(key, experiment[key] if key in experiment else _default(key), value)
+        for key, value in wanted.items()
+    )
 
 
-def _setting(experiment: Mapping[str, Any], key: str) -> Any:
-    """What a record says; a setting that did not exist when it was written has today's default."""
-    return experiment[key] if key in experiment else _default(key)
+def _same(key: str, found: Any, wanted: Any) -> bool:
+    if not (isinstance(found, dict) and isinstance(wanted, dict)):
+        return bool(found == wanted)
+    if key == "method":
+        return _with_defaults(found) == _with_defaults(wanted)
+    return all(found.get(name) == value for name, value in wanted.items())
 
 
 def _default(key: str) -> Any:
@@ -124,99 +179,35 @@ def _default(key: str) -> Any:
     return default.flat() if isinstance(default, Choice) else default
 
 
-def _fits(key: str, found: Any, wanted: Any) -> bool:
-    if not (isinstance(found, dict) and isinstance(wanted, dict)):
-        return bool(found == wanted)
-    if key == "method":
-        return _resolved(found) == _resolved(wanted)
-    return all(found.get(name) == value for name, value in wanted.items())
-
-
-def _resolved(method: Mapping[str, Any]) -> dict[str, Any]:
+def _with_defaults(method: Mapping[str, Any]) -> dict[str, Any]:
     """A method's section with its defaults filled in."""
     name = checks.known("method", method.get("name"), METHODS)
     parameters = inspect.signature(METHODS[name].build).parameters.items()
     return {key: one.default for key, one in parameters if one.default is not one.empty} | dict(method)
 
 
-def _finished(runs: Path) -> list[ChosenRun]:
-    found = []
-    for path in sorted(runs.glob(f"**/{run_folder.RESULT}")):
-        record, result = run_folder.read_json(path.parent / run_folder.EXPERIMENT), run_folder.read_json(path)
-        if record and result and isinstance(record.get("experiment"), dict):
-            found.append(ChosenRun(path.parent, record["experiment"], result))
-    return found
+def _key(experiment: Mapping[str, Any]) -> str:
+    """Text that is equal for runs of the same experiment."""
+    kept = {key: one for key, one in experiment.items() if key not in RUN_KEYS and one != _default(key)}
+    if "method" in kept:
+        kept["method"] = _with_defaults(kept["method"])
+    return json.dumps(kept, sort_keys=True, default=str)
 
 
-def _without_seed(experiment: Mapping[str, Any]) -> str:
-    apart = {key: one for key, one in experiment.items() if key not in APART and one != _default(key)}
-    if "method" in apart:
-        apart["method"] = _resolved(apart["method"])
-    return json.dumps(apart, sort_keys=True, default=str)
-
-
-def trained_model(run: ChosenRun) -> tuple[nn.Module, DataSplits]:
+def trained_model(run: FinishedRun) -> tuple[nn.Module, DataSplits]:
     """The best weights in their network, ready to predict, and the splits; the random state is left alone.
 
     The splits must be those of the run, row by row, or the test set might hold what was trained on.
     """
-    import torch
-
-    from tailormix import data, models
-    from tailormix.training import checkpoint
-
-    (name, options), (network, arguments) = (_named(run.experiment[key]) for key in ("data", "model"))
-    splits = data.load(name, seed=run.experiment["seed"], **options)
+    given, network = dict(run.experiment["data"]), dict(run.experiment["model"])
+    name, kind = given.pop("name"), network.pop("name")
+    splits = data.load(name, seed=run.experiment["seed"], **given)
     if splits.fingerprints != run.result["data"]["fingerprints"]:
         raise ValueError(
             f"the rows of {name} are not those that {run.path} was trained on: get the data anew"
         )
+    shape = models.shape_arguments(kind, splits.input_shape, splits.outputs)
     with torch.random.fork_rng(devices=[]):
-        model = models.build(
-            network, **models.shape_arguments(network, splits.input_shape, splits.outputs), **arguments
-        )
+        model = models.build(kind, **shape, **network)
     checkpoint.load_module(model, checkpoint.read(run.path / run.result["best weights"]).tensors)
     return model.eval(), splits
-
-
-def _named(section: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    return str(section["name"]), {key: value for key, value in section.items() if key != "name"}
-
-
-def draw(plan: Plan, runs: Path, out: Path) -> dict[str, Any]:
-    """Call ``make(options, runs, out)`` of the figure; its files and facts as a record for JSON."""
-    module, _, function = plan.table.figure.partition(":")
-    make = getattr(importlib.import_module(module), function or "make")
-    out.mkdir(parents=True, exist_ok=True)
-    made = make({**plan.table.options, **models_of(plan)}, runs, out)
-    origin = provenance()
-    return {
-        **described(plan.table, plan.budget, plan.protocol),
-        "commits": [origin["commit"]] if origin["commit"] else [],
-        "versions": {name: [version] for name, version in origin["versions"].items() if version},
-        "settings": [],
-        "files": sorted(path.name for path in made.files),
-        "facts": made.facts,
-    }
-
-
-def models_of(plan: Plan) -> dict[str, Any]:
-    """Which runs a figure looks at: a model for each setting, or a block of bars, one for each row."""
-    table = plan.table
-    first = {run.setting: run.experiment for run in reversed(plan.runs)}
-    chosen = [setting for setting in table.settings if setting.name in first]
-    if len(table.rows) < 2:
-        models = [{"title": s.titled(plan.budget), "where": where(first[s.name])} for s in chosen]
-        return {"models": models} if models else {}
-    blocks = [{"title": s.titled(plan.budget), "where": where(first[s.name], "method")} for s in chosen]
-    names = {row: run.experiment.method.flat() for run in plan.runs for row in [run.row]}
-    bars = [{"title": row.title, "method": names[row.name]} for row in table.rows if row.name in names]
-    return {"blocks": blocks, "bars": bars}
-
-
-def where(experiment: Experiment, *without: str) -> dict[str, Any]:
-    """The keys that tell an experiment from others: all but seed and conduct."""
-    hidden = (*EXECUTION_KEYS, "seed", *without)
-    found = {key: value for key, value in experiment.to_dict().items() if key not in hidden}
-    plain: dict[str, Any] = json.loads(json.dumps(found))
-    return plain

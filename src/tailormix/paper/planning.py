@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tailormix.data.files.location import data_root
+from tailormix.data.files.verify import state
 from tailormix.data.registry import DATASETS
 from tailormix.experiments.experiment import run_name, write_toml
 from tailormix.experiments.parallel import Job
@@ -24,11 +26,24 @@ if TYPE_CHECKING:
 
 
 FILES = "files"
+GRADIENT_COST = 3  # a pass forward and back, in forward passes
+#: hours of one plain training of the shipped experiments that small budgets use, on one core
+SMALL_HOURS = {
+    "cifar10-cpu": 0.03,
+    "cifar10-resnet8": 0.2,
+    "digits-mlp": 0.002,
+    "digits-resnet8": 0.01,
+    "digits-vit": 0.01,
+    "airfoil": 0.004,
+    "exchange-rate": 0.15,
+    "moons": 0.001,
+    "circles": 0.001,
+}
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One seed of one row in one setting. Tables that ask for the same experiment share its folder."""
+    """One seed of one row in one setting. Tables that need the same experiment share its folder."""
 
     setting: str
     row: str
@@ -47,7 +62,7 @@ class PlannedRun:
         return self.out / self.name / f"seed-{self.seed}"
 
     def result(self) -> dict[str, Any] | None:
-        """What it found, if it is finished and judged on all that the table asks for."""
+        """``result.json``, if it is finished and evaluated on all that the table needs."""
         found = run_folder.read_json(self.path / run_folder.RESULT)
         return None if found is None or missing_shifts(self.experiment.training.also, found) else found
 
@@ -55,19 +70,22 @@ class PlannedRun:
         """What starts it; writes the experiment's file, which is the same for all seeds and tables."""
         path = self.out / FILES / f"{self.name}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
-        plain = replace(self.experiment, training=replace(self.experiment.training, also=()))
-        write_toml(plain, path)
+        write_toml(replace(self.experiment, training=replace(self.experiment.training, also=())), path)
         also = ", ".join(f'"{name}"' for name in self.experiment.training.also)
-        judged = ("--set", f"also=[{also}]") if also else ()
-        return Job((str(path), *judged, "--seeds", str(self.seed), "--out", str(self.out)), self.path)
+        shifts = ("--set", f"also=[{also}]") if also else ()
+        return Job((str(path), *shifts, "--seeds", str(self.seed), "--out", str(self.out)), self.path)
+
+    def published_data(self) -> list[str]:
+        """Published data sets that it reads from the common folder."""
+        data = self.experiment.data
+        elsewhere = {"root", "slice"} & set(data.options)
+        names = (*(() if elsewhere else (data.name,)), *self.experiment.training.also)
+        return [name for name in names if DATASETS[name].source == "published"]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A table with what was asked of it, and the runs that answer.
-
-    ``left_out`` names settings that have no small version.
-    """
+class RunPlan:
+    """The runs of a table; ``left_out`` are settings that have no small version."""
 
     table: Table
     budget: str
@@ -75,11 +93,6 @@ class Plan:
     seeds: tuple[int, ...]
     runs: tuple[PlannedRun, ...]
     left_out: tuple[str, ...] = ()
-
-    @property
-    def cells(self) -> list[tuple[str, str]]:
-        """Setting and row of every cell to be run."""
-        return list(dict.fromkeys((run.setting, run.row) for run in self.runs))
 
     def unfinished(self) -> list[PlannedRun]:
         """Runs still to be carried out, each folder once."""
@@ -94,50 +107,43 @@ def plan_runs(
     seeds: Sequence[int] | None = None,
     budget: str = "paper",
     protocol: str = "paper",
-) -> Plan:
+) -> RunPlan:
     """The runs of a table; ``rows`` are names or patterns of rows, settings or ``setting/row``."""
     chosen = tuple(range(table.repeats)) if seeds is None else tuple(seeds)
-    small = budget == "small"
-    without = {s.name for s in table.settings if small and not s.small and s.device != "cpu"}
-    cells = selected(table, rows)
-    runs = [
-        PlannedRun(setting, row, seed, _seeded(experiment, seed), out)
-        for setting, row in cells
-        if setting not in without
-        for experiment in [table.experiment(setting, row, budget, protocol)]
-        for seed in chosen
-    ]
-    left_out = tuple(s.name for s in table.settings if s.name in without & {name for name, _ in cells})
-    return Plan(table, budget, protocol, chosen, tuple(runs), left_out)
+    cells = select_cells(table, rows)
+    without = [s.name for s in table.settings if budget == "small" and not s.has_small]
+    runs = []
+    for setting, row in cells:
+        if setting not in without:
+            experiment = table.experiment(setting, row, budget, protocol)
+            for seed in chosen:
+                seeded = replace(experiment, training=replace(experiment.training, seed=seed))
+                runs.append(PlannedRun(setting, row, seed, seeded, out))
+    left_out = tuple(name for name in without if name in {setting for setting, _ in cells})
+    return RunPlan(table, budget, protocol, chosen, tuple(runs), left_out)
 
 
-def _seeded(experiment: Experiment, seed: int) -> Experiment:
-    return replace(experiment, training=replace(experiment.training, seed=seed))
+def select_cells(table: Table, patterns: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Setting and row of what runs and matches; a pattern that matches nothing is an error."""
 
+    def matches(pattern: str, setting: str, row: str) -> bool:
+        return any(fnmatchcase(name, pattern) for name in (row, setting, f"{setting}/{row}"))
 
-def selected(table: Table, patterns: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Setting and row of the cells that run and match; a pattern that matches nothing is an error."""
-    cells = [(s.name, r.name) for s in table.settings for r in table.rows if r.runs_in(s.name)]
-    if not patterns:
-        return cells
+    cells = table.cells()
     for pattern in patterns:
-        if not any(_matches(pattern, *cell) for cell in cells):
-            raise ValueError(_nothing(pattern, table, cells))
-    return [cell for cell in cells if any(_matches(pattern, *cell) for pattern in patterns)]
+        if not any(matches(pattern, *cell) for cell in cells):
+            raise ValueError(_no_match(pattern, table))
+    return [cell for cell in cells if not patterns or any(matches(pattern, *cell) for pattern in patterns)]
 
 
-def _matches(pattern: str, setting: str, row: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in (row, setting, f"{setting}/{row}"))
-
-
-def _nothing(pattern: str, table: Table, cells: Sequence[tuple[str, str]]) -> str:
+def _no_match(pattern: str, table: Table) -> str:
+    cells = table.cells()
     rows = list(dict.fromkeys(row for _, row in cells))
     settings = list(dict.fromkeys(setting for setting, _ in cells))
-    whole = [f"{setting}/{row}" for setting, row in cells]
-    reported = [row.name for row in table.rows if row.reported]
-    if any(fnmatchcase(name, pattern) for name in reported):
+    if any(row.reported and fnmatchcase(row.name, pattern) for row in table.rows):
         return f"rows {pattern!r} of {table.name} are reported by the paper from others: nothing to run"
-    close = difflib.get_close_matches(pattern, [*rows, *settings, *whole], n=1, cutoff=0.4)
+    known = [*rows, *settings, *(f"{setting}/{row}" for setting, row in cells)]
+    close = difflib.get_close_matches(pattern, known, n=1, cutoff=0.4)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     return (
         f"no row of {table.name} matches {pattern!r}{hint} Rows: {', '.join(rows)}. "
@@ -145,20 +151,40 @@ def _nothing(pattern: str, table: Table, cells: Sequence[tuple[str, str]]) -> st
     )
 
 
-#: a step forward and back costs about three forward passes
-WITH_GRADIENT = 3
-#: hours of one plain training of the shipped experiments that small budgets use, on one core
-SMALL_HOURS = {
-    "cifar10-cpu": 0.03,
-    "cifar10-resnet8": 0.2,
-    "digits-mlp": 0.002,
-    "digits-resnet8": 0.01,
-    "digits-vit": 0.01,
-    "airfoil": 0.004,
-    "exchange-rate": 0.15,
-    "moons": 0.001,
-    "circles": 0.001,
-}
+def estimate(plan: RunPlan) -> list[dict[str, Any]]:
+    """Settings, runs, how many are finished and hours for the rest, for each row in each setting.
+
+    Hours are those of finished seeds; before there are any, the rough figure of the table's file.
+    """
+    cells: dict[tuple[str, str], list[PlannedRun]] = {}
+    for run in plan.runs:
+        cells.setdefault((run.setting, run.row), []).append(run)
+    return [_estimate(plan, runs) for runs in cells.values()]
+
+
+def _estimate(plan: RunPlan, runs: list[PlannedRun]) -> dict[str, Any]:
+    first = runs[0]
+    results = [result for run in runs if (result := run.result()) is not None]
+    seconds = [float(result["seconds_total"]) for result in results if "seconds_total" in result]
+    setting = plan.table.setting(first.setting)
+    small = plan.budget == "small" and bool(setting.small)
+    if seconds:
+        hours = sum(seconds) / len(seconds) / 3600
+    else:
+        plain = SMALL_HOURS.get(setting.small, 0.0) if small else setting.hours
+        hours = plain * relative_cost(first.experiment.method.name)
+    return {
+        "setting": first.setting,
+        "row": first.row,
+        "run": first.name,
+        "experiment": first.experiment.to_dict(),
+        "seeds": [run.seed for run in runs],
+        "finished": len(results),
+        "hours": hours,
+        "hours left": hours * (len(runs) - len(results)),
+        "device": "cpu" if small else setting.device,
+        "measured": bool(seconds),
+    }
 
 
 def relative_cost(method: str) -> float:
@@ -170,63 +196,13 @@ def relative_cost(method: str) -> float:
     cost = 0.0
     for term in METHODS[method].passes.split("+"):
         count = term.split("n")[0].strip() or "1"
-        cost += int(count) * (1 if "without" in term else WITH_GRADIENT)
-    return cost / WITH_GRADIENT
+        cost += int(count) * (1 if "without" in term else GRADIENT_COST)
+    return cost / GRADIENT_COST
 
 
-def estimate(plan: Plan) -> list[dict[str, Any]]:
-    """One row for each cell: settings, runs, how many are finished, and hours for the rest.
-
-    Finished seeds of a cell are the best guide; before there are any, the rough figure of the file is.
-    """
-    return [_cell(plan, setting, row) for setting, row in plan.cells]
-
-
-def _cell(plan: Plan, setting: str, row: str) -> dict[str, Any]:
-    runs = [run for run in plan.runs if (run.setting, run.row) == (setting, row)]
-    results = [result for run in runs if (result := run.result()) is not None]
-    seconds = [float(result["seconds_total"]) for result in results if "seconds_total" in result]
-    block = plan.table.setting(setting)
-    small = plan.budget == "small" and bool(block.small)
-    plain = SMALL_HOURS.get(block.small, 0.0) if small else block.hours
-    hours = (
-        sum(seconds) / len(seconds) / 3600
-        if seconds
-        else plain * relative_cost(runs[0].experiment.method.name)
-    )
-    return {
-        "setting": setting,
-        "row": row,
-        "run": runs[0].name,
-        "experiment": runs[0].experiment.to_dict(),
-        "seeds": [run.seed for run in runs],
-        "finished": len(results),
-        "hours": hours,
-        "hours left": hours * (len(runs) - len(results)),
-        "device": "cpu" if small else block.device,
-        "measured": bool(seconds),
-    }
-
-
-def absent_data(
+def missing_data(
     runs: Sequence[PlannedRun], states: Sequence[str] = ("absent", "incomplete")
 ) -> dict[str, str]:
-    """Data sets that the runs need and that are not on this machine, with what gets them."""
-    from tailormix.data.files.location import data_root
-    from tailormix.data.files.verify import state
-
-    names = dict.fromkeys(name for run in runs for name in data_of(run))
-    root = data_root() if names else None
-    return {
-        name: f"tailormix data get {name}"
-        for name in names
-        if root is not None and state(name, root) in states
-    }
-
-
-def data_of(run: PlannedRun) -> set[str]:
-    """Published data sets that a run reads from the common folder."""
-    data, also = run.experiment.data, run.experiment.training.also
-    elsewhere = {"root", "slice"} & set(data.options)
-    names = (*(() if elsewhere else (data.name,)), *also)
-    return {name for name in names if DATASETS[name].source == "published"}
+    """Data sets that the runs need and that are not on this machine, with the command that gets them."""
+    names = dict.fromkeys(name for run in runs for name in run.published_data())
+    return {name: f"tailormix data get {name}" for name in names if state(name, data_root()) in states}

@@ -1,4 +1,8 @@
-"""What the runs of a table found: collected, recorded and stored."""
+"""What the runs of a table found: collected, compared with the paper, and stored as a results file.
+
+A results file is JSON: settings, each with columns and rows, and for each row in each column our values, the
+paper's, ranks and paired tests.
+"""
 
 from __future__ import annotations
 
@@ -9,68 +13,87 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix.atomic import write_atomically
 from tailormix.paper.planning import plan_runs
-from tailormix.paper.statistics import Spread, holm, in_pooled_deviations, paired, ranks, spread
+from tailormix.paper.statistics import holm, paired_test, pooled_difference, ranks
+from tailormix.reports.run_groups import MeanStd
 from tailormix.training import run_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from tailormix.paper.planning import Plan, PlannedRun
+    from tailormix.paper.planning import PlannedRun, RunPlan
     from tailormix.paper.tables import Column, Row, Table, TableSetting
 
 
+SCHEMA = 1
+#: methods that every other row is tested against
+BASELINES = ("erm", "mixup")
+
+
 @dataclass(frozen=True)
-class Cell:
+class SeedValues:
     """All seeds of one row in one setting: values in the table's units by column and seed.
 
-    ``run`` is the name of the folder they come from, so that numbers of other settings are never mixed in.
+    ``run`` is the name of the folder they come from, so that numbers of other experiments are never mixed in.
     """
 
     run: str
     values: Mapping[str, Mapping[int, float]]
     commits: tuple[str, ...] = ()
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    seconds: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def seeds(self) -> list[int]:
         """Seeds of which anything is known."""
-        return sorted({seed for found in self.values.values() for seed in found})
+        return sorted({seed for by_seed in self.values.values() for seed in by_seed})
+
+    def updated(self, newer: SeedValues) -> SeedValues:
+        """With the seeds of ``newer``, whose numbers win; another experiment replaces all of it."""
+        if self.run != newer.run:
+            return newer
+        return SeedValues(
+            newer.run,
+            {
+                column: {**self.values.get(column, {}), **newer.values.get(column, {})}
+                for column in dict.fromkeys((*self.values, *newer.values))
+            },
+            tuple(dict.fromkeys((*self.commits, *newer.commits))),
+            {
+                name: tuple(dict.fromkeys((*self.versions.get(name, ()), *newer.versions.get(name, ()))))
+                for name in dict.fromkeys((*self.versions, *newer.versions))
+            },
+        )
 
 
-Cells = dict[tuple[str, str], Cell]
+#: by setting and row
+Measured = dict[tuple[str, str], SeedValues]
 
 
-def collect(table: Table, runs: Iterable[PlannedRun]) -> Cells:
-    """The cells of all finished runs among these."""
-    found: Cells = {}
+def collect(table: Table, runs: Iterable[PlannedRun]) -> Measured:
+    """The values of all finished runs among these."""
+    found: Measured = {}
     for run in runs:
-        if (result := run.result()) is not None:
-            cell = _of_run(table.columns_of(run.setting), run, result)
-            key = (run.setting, run.row)
-            found[key] = joined(found[key], cell) if key in found else cell
+        if (result := run.result()) is None:
+            continue
+        record = run_folder.read_json(run.path / run_folder.EXPERIMENT) or {}
+        values: dict[str, dict[int, float]] = {}
+        for column in table.columns_of(run.setting):
+            value = number_at(result, column.path)
+            if value is not None:
+                values[column.name] = {run.seed: value * column.scale}
+        versions = {name: (version,) for name, version in record.get("versions", {}).items() if version}
+        commits = (record["commit"],) if record.get("commit") else ()
+        key, one = (run.setting, run.row), SeedValues(run.name, values, commits, versions)
+        found[key] = found[key].updated(one) if key in found else one
     return found
 
 
-def _of_run(columns: Sequence[Column], run: PlannedRun, result: Mapping[str, Any]) -> Cell:
-    record = run_folder.read_json(run.path / run_folder.EXPERIMENT) or {}
-    values: dict[str, dict[int, float]] = {}
-    for column in columns:
-        value = at_path(result, column.path)
-        if value is not None:
-            values[column.name] = {run.seed: value * column.scale}
-    versions = {name: (version,) for name, version in record.get("versions", {}).items() if version}
-    commits = (record["commit"],) if record.get("commit") else ()
-    return Cell(run.name, values, commits, versions, {run.seed: float(result.get("seconds_total", 0.0))})
-
-
-def at_path(result: Mapping[str, Any], path: str) -> float | None:
+def number_at(result: Mapping[str, Any], path: str) -> float | None:
     """The number at a dotted path; None where there is none, or it is not finite.
 
-    >>> at_path({"test": {"before": {"ece": 0.1}}}, "test.before.ece")
+    >>> number_at({"test": {"before": {"ece": 0.1}}}, "test.before.ece")
     0.1
-    >>> at_path({"test": {}}, "test.before.ece") is None
+    >>> number_at({"test": {}}, "test.before.ece") is None
     True
     """
     found: Any = result
@@ -82,47 +105,24 @@ def at_path(result: Mapping[str, Any], path: str) -> float | None:
     return float(found) if number else None
 
 
-def joined(older: Cell, newer: Cell) -> Cell:
-    """Both cells' seeds, the newer one's numbers where both have some; other settings are not joined."""
-    if older.run != newer.run:
-        return newer
-    columns = dict.fromkeys((*older.values, *newer.values))
-    return Cell(
-        newer.run,
-        {name: {**older.values.get(name, {}), **newer.values.get(name, {})} for name in columns},
-        tuple(dict.fromkeys((*older.commits, *newer.commits))),
-        {
-            name: tuple(dict.fromkeys((*older.versions.get(name, ()), *newer.versions.get(name, ()))))
-            for name in dict.fromkeys((*older.versions, *newer.versions))
-        },
-        {**older.seconds, **newer.seconds},
-    )
-
-
-def merged(older: Cells, newer: Cells) -> Cells:
-    """All cells of both, joined where both have one."""
-    return older | {key: joined(older[key], cell) if key in older else cell for key, cell in newer.items()}
-
-
-SCHEMA = 1
-#: methods that every other row is tested against
-BASELINES = ("erm", "mixup")
-
-
-def record_of(table: Table, cells: Cells, budget: str, protocol: str) -> dict[str, Any]:
-    """Settings, columns, rows and the numbers of every cell; a small budget never shows the paper's."""
-    beside = budget == "paper" and table.kind == "table"
-    blocks = [_block(table, setting, cells, beside, budget) for setting in table.settings]
+def table_results(table: Table, measured: Measured, budget: str, protocol: str) -> dict[str, Any]:
+    """The contents of a results file; a small budget never shows the paper's numbers."""
+    with_paper = budget == "paper" and table.kind == "table"
+    settings = [_setting(table, setting, measured, with_paper, budget) for setting in table.settings]
+    versions: dict[str, set[str]] = {}
+    for one in measured.values():
+        for name, found in one.versions.items():
+            versions.setdefault(name, set()).update(found)
     return {
-        **described(table, budget, protocol),
-        "commits": sorted({commit for cell in cells.values() for commit in cell.commits}),
-        "versions": _versions(cells.values()),
-        "settings": [block for block in blocks if block["rows"]],
+        **header(table, budget, protocol),
+        "commits": sorted({commit for one in measured.values() for commit in one.commits}),
+        "versions": {name: sorted(versions[name]) for name in sorted(versions)},
+        "settings": [setting for setting in settings if setting["rows"]],
     }
 
 
-def described(table: Table, budget: str, protocol: str) -> dict[str, Any]:
-    """What a record says before its numbers."""
+def header(table: Table, budget: str, protocol: str) -> dict[str, Any]:
+    """The first keys of a results file."""
     return {
         "schema": SCHEMA,
         "table": table.name,
@@ -137,47 +137,42 @@ def described(table: Table, budget: str, protocol: str) -> dict[str, Any]:
     }
 
 
-def _versions(cells: Iterable[Cell]) -> dict[str, list[str]]:
-    found: dict[str, set[str]] = {}
-    for cell in cells:
-        for name, versions in cell.versions.items():
-            found.setdefault(name, set()).update(versions)
-    return {name: sorted(found[name]) for name in sorted(found)}
-
-
-def _block(table: Table, setting: TableSetting, cells: Cells, beside: bool, budget: str) -> dict[str, Any]:
-    """A setting with its rows: those that ran, and, beside the paper, those that it reports."""
-    ran = {row.name: cells[setting.name, row.name] for row in table.rows if (setting.name, row.name) in cells}
-    shown = [
+def _setting(
+    table: Table, setting: TableSetting, measured: Measured, with_paper: bool, budget: str
+) -> dict[str, Any]:
+    """A setting with the rows that ran and, beside the paper, those that it reports from others."""
+    name = setting.name
+    ran = {row.name: measured[name, row.name] for row in table.rows if (name, row.name) in measured}
+    rows = [
         row
         for row in table.rows
-        if row.name in ran or (beside and ran and row.reported and row.stands_in(setting.name))
+        if row.name in ran or (with_paper and ran and row.reported and row.appears_in(name))
     ]
-    columns = table.columns_of(setting.name)
-    numbers = {column.name: _column(column, setting.name, shown, ran, beside) for column in columns}
+    columns = table.columns_of(name)
+    numbers = {column.name: _column(column, name, rows, ran, with_paper) for column in columns}
     return {
-        "name": setting.name,
-        "title": setting.titled(budget),
+        "name": name,
+        "title": setting.title_for(budget),
         "columns": [
             {"name": c.name, "title": c.title, "better": c.better, "digits": c.digits}
             for c in columns
             if any(numbers[c.name].values())
         ],
-        "baselines": _baselines(setting.name, shown),
-        "rows": [_row(row, ran.get(row.name), numbers) for row in shown],
+        "baselines": _baselines(name, rows),
+        "rows": [_row(row, ran.get(row.name), numbers) for row in rows],
     }
 
 
-def _row(row: Row, cell: Cell | None, numbers: Mapping[str, Mapping[str, dict[str, Any]]]) -> dict[str, Any]:
-    ours = {} if cell is None else {"run": cell.run, "seeds": cell.seeds, "commits": list(cell.commits)}
-    found = {column: by_row[row.name] for column, by_row in numbers.items() if by_row[row.name]}
+def _row(
+    row: Row, ran: SeedValues | None, numbers: Mapping[str, Mapping[str, dict[str, Any]]]
+) -> dict[str, Any]:
     return {
         "name": row.name,
         "title": row.title,
         "group": row.group,
         "reported": row.reported,
-        **ours,
-        "cells": found,
+        **({} if ran is None else {"run": ran.run, "seeds": ran.seeds, "commits": list(ran.commits)}),
+        "cells": {column: by_row[row.name] for column, by_row in numbers.items() if by_row[row.name]},
     }
 
 
@@ -196,139 +191,126 @@ def _baselines(setting: str, rows: Iterable[Row]) -> dict[str, str]:
 
 
 def _column(
-    column: Column, setting: str, rows: list[Row], ran: Mapping[str, Cell], beside: bool
+    column: Column, setting: str, rows: list[Row], ran: Mapping[str, SeedValues], with_paper: bool
 ) -> dict[str, dict[str, Any]]:
-    """One column's numbers by row."""
-    values = {row.name: ran[row.name].values.get(column.name, {}) if row.name in ran else {} for row in rows}
-    numbers: dict[str, dict[str, Any]] = {row.name: {} for row in rows}
+    """One column's numbers by row: ours, the paper's, their difference, ranks and tests."""
+    numbers: dict[str, dict[str, Any]] = {}
+    by_seed: dict[str, dict[int, float]] = {}
     for row in rows:
-        ours = (
-            spread([values[row.name][seed] for seed in sorted(values[row.name])])
-            if values[row.name]
-            else None
-        )
-        if ours is not None:
-            numbers[row.name]["ours"] = {
-                "values": {str(s): values[row.name][s] for s in sorted(values[row.name])}
-            }
-            numbers[row.name]["ours"] |= {"n": ours.n, "mean": ours.mean, "std": ours.std}
-        if beside:
-            numbers[row.name] |= _published(row, setting, column.name, ours)
-    _put_ranks(numbers, rows, column.better)
+        found = ran[row.name].values.get(column.name, {}) if row.name in ran else {}
+        by_seed[row.name] = {seed: found[seed] for seed in sorted(found)}
+        ours = MeanStd.of(by_seed[row.name].values())
+        number = numbers[row.name] = {}
+        if ours.n:
+            values = {str(seed): value for seed, value in by_seed[row.name].items()}
+            number["ours"] = {"values": values, "n": ours.n, "mean": ours.mean, "std": ours.std}
+        paper = row.values.get(setting, {}).get(column.name) if with_paper else None
+        if paper is not None:
+            number["paper"] = {"mean": paper.mean, "std": paper.std}
+            if ours.n:
+                number["difference"] = pooled_difference(ours, paper.mean, paper.std)
+    _add_ranks(numbers, rows, column.better)
     for method, baseline in _baselines(setting, rows).items():
-        _put_tests(numbers, values, method, baseline)
+        _add_tests(numbers, by_seed, method, baseline)
     return numbers
 
 
-def _published(row: Row, setting: str, column: str, ours: Spread | None) -> dict[str, Any]:
-    value = row.values.get(setting, {}).get(column)
-    if value is None:
-        return {}
-    found: dict[str, Any] = {"paper": {"mean": value.mean, "std": value.std}}
-    if ours is not None:
-        found["difference"] = in_pooled_deviations(ours, value.mean, value.std)
-    return found
+def _add_ranks(numbers: Mapping[str, dict[str, Any]], rows: list[Row], better: str) -> None:
+    """Ranks among ours, among the paper's own, and among those it reports from others."""
+    for key, group in (
+        ("ours", rows),
+        ("paper", [row for row in rows if not row.reported]),
+        ("paper", [row for row in rows if row.reported]),
+    ):
+        means = {row.name: numbers[row.name][key]["mean"] for row in group if key in numbers[row.name]}
+        for name, rank in ranks(means, better).items():
+            numbers[name][key]["place"] = rank
 
 
-def _put_ranks(numbers: Mapping[str, dict[str, Any]], rows: list[Row], better: str) -> None:
-    """Places among ours, among the paper's own, and among those it reports from others."""
-    groups = {
-        "ours": [row.name for row in rows if "ours" in numbers[row.name]],
-        "paper": [row.name for row in rows if "paper" in numbers[row.name] and not row.reported],
-        "reported": [row.name for row in rows if "paper" in numbers[row.name] and row.reported],
-    }
-    for group, names in groups.items():
-        key = "ours" if group == "ours" else "paper"
-        places = ranks({name: numbers[name][key]["mean"] for name in names}, better)
-        for name, place in places.items():
-            numbers[name][key]["place"] = place
-
-
-def _put_tests(
+def _add_tests(
     numbers: Mapping[str, dict[str, Any]],
-    values: Mapping[str, Mapping[int, float]],
+    by_seed: Mapping[str, Mapping[int, float]],
     method: str,
     baseline: str,
 ) -> None:
     """Paired tests of every row against a baseline, corrected over the rows (Holm)."""
     found = {
         name: test
-        for name, own in values.items()
-        if name != baseline and own and (test := paired(own, values[baseline])) is not None
+        for name, values in by_seed.items()
+        if name != baseline and (test := paired_test(values, by_seed[baseline])) is not None
     }
-    tested = [name for name, test in found.items() if test.p is not None]
-    corrected = dict(zip(tested, holm([found[name].p or 0.0 for name in tested]), strict=True))
+    p_values = {name: test.p for name, test in found.items() if test.p is not None}
+    corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     for name, test in found.items():
-        record = {"n": test.n, "difference": test.difference, "p": test.p, "p_holm": corrected.get(name)}
-        numbers[name].setdefault("against", {})[method] = record
+        numbers[name].setdefault("against", {})[method] = {
+            "n": test.n,
+            "difference": test.difference,
+            "p": test.p,
+            "p_holm": corrected.get(name),
+        }
 
 
-def stem_of(table: str, budget: str, protocol: str) -> str:
-    """The file's name without its ending.
+def file_stem(table: str, budget: str, protocol: str) -> str:
+    """The name of a results file without its ending.
 
-    >>> stem_of("regression", "paper", "paper"), stem_of("regression", "small", "released")
+    >>> file_stem("regression", "paper", "paper"), file_stem("regression", "small", "released")
     ('regression', 'regression-small-released')
     """
-    parts = [
-        table,
-        *(["small"] if budget == "small" else []),
-        *(["released"] if protocol == "released" else []),
-    ]
-    return "-".join(parts)
+    small = "-small" if budget == "small" else ""
+    return table + small + ("-released" if protocol == "released" else "")
 
 
-def write_record(record: Mapping[str, Any], path: Path) -> Path:
-    """Write a record, atomically."""
+def write_results(results: Mapping[str, Any], path: Path) -> Path:
+    """Write a results file, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write_atomically(path, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return write_atomically(path, json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """Read a record; another format is refused."""
+def read_results(path: Path) -> dict[str, Any]:
+    """Read a results file; another format is refused."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        results = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        found = record.get("schema") if isinstance(record, dict) else type(record).__name__
+    if not isinstance(results, dict) or results.get("schema") != SCHEMA:
+        found = results.get("schema") if isinstance(results, dict) else type(results).__name__
         raise ValueError(f"{path} must be a results file of schema {SCHEMA}, got {found}")
-    return record
+    return results
 
 
-def read_records(folder: Path) -> dict[str, dict[str, Any]]:
-    """All records of a folder by their file's stem, in the order of their names."""
-    return {path.stem: read_record(path) for path in sorted(folder.glob("*.json"))}
+def read_all_results(folder: Path) -> dict[str, dict[str, Any]]:
+    """All results files of a folder by their stems, in the order of their names."""
+    return {path.stem: read_results(path) for path in sorted(folder.glob("*.json"))}
 
 
-def cells_of(record: Mapping[str, Any]) -> Cells:
-    """The runs that a record holds, to be joined with newer ones."""
-    versions = {name: tuple(found) for name, found in record["versions"].items()}
+def stored_values(results: Mapping[str, Any]) -> Measured:
+    """The values in a results file, to be updated with newer ones."""
+    versions = {name: tuple(found) for name, found in results["versions"].items()}
     return {
-        (setting["name"], row["name"]): Cell(
+        (setting["name"], row["name"]): SeedValues(
             row["run"],
             {
-                column: {int(seed): value for seed, value in cell["ours"]["values"].items()}
-                for column, cell in row["cells"].items()
-                if "ours" in cell
+                column: {int(seed): value for seed, value in number["ours"]["values"].items()}
+                for column, number in row["cells"].items()
+                if "ours" in number
             },
             tuple(row["commits"]),
             versions,
         )
-        for setting in record["settings"]
+        for setting in results["settings"]
         for row in setting["rows"]
         if "run" in row
     }
 
 
-def whole_record(plan: Plan, path: Path) -> dict[str, Any]:
-    """All that is known of a table: finished runs beside the plan's, and what the file at ``path`` holds."""
-    cells: Cells = cells_of(read_record(path)) if path.is_file() else {}
+def updated_results(plan: RunPlan, path: Path) -> dict[str, Any]:
+    """The results file at ``path`` with all finished runs of the table, also those outside the plan."""
+    measured = stored_values(read_results(path)) if path.is_file() else {}
     if plan.runs:
-        everything = plan_runs(
+        whole = plan_runs(
             plan.table, plan.runs[0].out, seeds=plan.seeds, budget=plan.budget, protocol=plan.protocol
         )
-        cells = merged(cells, collect(plan.table, everything.runs))
-    known = {(s.name, r.name) for s in plan.table.settings for r in plan.table.rows if r.runs_in(s.name)}
-    return record_of(
-        plan.table, {key: cell for key, cell in cells.items() if key in known}, plan.budget, plan.protocol
-    )
+        for key, newer in collect(plan.table, whole.runs).items():
+            measured[key] = measured[key].updated(newer) if key in measured else newer
+    known = {key: values for key, values in measured.items() if key in plan.table.cells()}
+    return table_results(plan.table, known, plan.budget, plan.protocol)

@@ -15,15 +15,48 @@ from tailormix.experiments.experiment import DEFAULT_NAMES, EXPERIMENTS, KEYS, E
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
+#: every table, figure and study that ships with the package, as ``data/NAME.toml``, in the paper's order
+NAMES = (
+    "resnet34",
+    "resnet34-ts",
+    "resnet101-ece",
+    "resnet101-aece",
+    "covariate-shift",
+    "imagenet",
+    "regression",
+    "quantiles",
+    "lookup",
+    "cross-validation",
+    "airfoil-warping",
+    "airfoil-distance",
+    "resnet34-distance",
+    "two-beta",
+    "cutmix",
+    "efficiency",
+    "efficiency-classification",
+    "efficiency-regression",
+    "mismatch",
+    "mismatch-sk",
+    "median-bars",
+    "density",
+    "moons",
+    "circles",
+    "theorems",
+    "airfoil-tuned",
+    "digits",
+    "cifar10",
+)
+DATA = resources.files(__package__) / "data"
 KINDS = ("table", "figure", "illustration", "study")
 BETTER = ("lower", "higher", "none")
 DEVICES = ("cpu", "a100")
+BUDGETS = ("paper", "small")
+PROTOCOLS = ("paper", "released")
 
 
 @dataclass(frozen=True)
 class Value:
-    """A published cell: mean, and the standard deviation where the paper gives one."""
+    """A published number: mean, and the standard deviation where the paper gives one."""
 
     mean: float
     std: float | None = None
@@ -46,14 +79,14 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSetting:
-    """A block of columns: a data set and a model, and how they are trained but for the method.
+    """A group of columns: a data set and a model, and how they are trained but for the method.
 
     Attributes:
         experiment: keys of an experiment file, without the method.
         released: laid over them under ``--protocol released``.
         small: a shipped experiment that takes their place under ``--budget small``.
         hours: of one plain training on ``device``, roughly.
-        needs: data sets that the trained model is judged on besides its own.
+        needs: data sets that the trained model is evaluated on besides its own.
         columns: what differs in this setting's columns, by name: ``scale``, ``digits``, ``path``.
 
     """
@@ -72,8 +105,13 @@ class TableSetting:
         checks.known(f"device of setting {self.name}", self.device, DEVICES)
         checks.non_negative(f"hours of setting {self.name}", self.hours)
 
-    def titled(self, budget: str) -> str:
-        """The title in tables and pictures: a small budget names the experiment in the paper's place."""
+    @property
+    def has_small(self) -> bool:
+        """Whether ``--budget small`` can run it: by a small version, or because a CPU is enough."""
+        return bool(self.small) or self.device == "cpu"
+
+    def title_for(self, budget: str) -> str:
+        """The title in tables and figures: a small budget names its experiment instead."""
         return f"{self.small} (small budget)" if budget == "small" and self.small else self.title
 
 
@@ -109,21 +147,13 @@ class Row:
             method |= {**self.released, **self.released_methods.get(setting, {})}
         return method
 
-    def experiment_for(self, protocol: str) -> list[Mapping[str, Any]]:
-        """What it lays over the setting's experiment."""
-        return [self.experiment, *([self.released_experiment] if protocol == "released" else [])]
-
     def runs_in(self, setting: str) -> bool:
         """Whether there is something to run: a row with values runs where it has some."""
-        return "name" in self.method_for(setting, "paper") and self.stands_in(setting)
+        return "name" in self.method_for(setting, "paper") and self.appears_in(setting)
 
-    def stands_in(self, setting: str) -> bool:
-        """Whether the row is part of a setting's block."""
+    def appears_in(self, setting: str) -> bool:
+        """Whether the table shows the row in this setting."""
         return setting in self.values if self.values else not self.reported
-
-
-BUDGETS = ("paper", "small")
-PROTOCOLS = ("paper", "released")
 
 
 @dataclass(frozen=True)
@@ -147,12 +177,26 @@ class Table:
     rows: tuple[Row, ...] = ()
 
     def __post_init__(self) -> None:
+        """Check that settings and columns that rows name exist, and that no row comes twice."""
         checks.known("kind", self.kind, KINDS)
         checks.integer("repeats", self.repeats, at_least=1)
+        settings, columns = [s.name for s in self.settings], [c.name for c in self.columns]
+        names = [row.name for row in self.rows]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"rows of {self.name} must differ in name, got {', '.join(sorted(twice))} twice")
+        for row in self.rows:
+            for setting in (*row.methods, *row.released_methods, *row.values):
+                checks.known(f"setting of row {row.name}", setting, settings)
+            for column in (column for values in row.values.values() for column in values):
+                checks.known(f"column of row {row.name}", column, columns)
+        for one in self.settings:
+            for column in one.columns:
+                checks.known(f"column of setting {one.name}", column, columns)
 
     def row(self, name: str) -> Row:
         """The row of that name."""
-        return {row.name: row for row in self.rows}[checks.known("row", name, [r.name for r in self.rows])]
+        known = {row.name: row for row in self.rows}
+        return known[checks.known("row", name, known)]
 
     def setting(self, name: str) -> TableSetting:
         """The setting of that name."""
@@ -161,41 +205,39 @@ class Table:
 
     def columns_of(self, setting: str) -> tuple[Column, ...]:
         """The columns as this setting has them."""
-        own = self.setting(setting).columns
-        return tuple(replace(column, **own.get(column.name, {})) for column in self.columns)
+        changes = self.setting(setting).columns
+        return tuple(replace(column, **changes.get(column.name, {})) for column in self.columns)
+
+    def cells(self) -> list[tuple[str, str]]:
+        """Setting and row of everything that can be run."""
+        return [(s.name, row.name) for s in self.settings for row in self.rows if row.runs_in(s.name)]
 
     def experiment(
         self, setting: str, row: str, budget: str = "paper", protocol: str = "paper"
     ) -> Experiment:
-        """What is trained for a cell: setting < released setting < small < row < the row's method."""
+        """What is trained for a row in a setting.
+
+        Later layers win: setting, released setting, small experiment, row, the row's method.
+        """
         checks.known("budget", budget, BUDGETS)
         checks.known("protocol", protocol, PROTOCOLS)
-        block, line = self.setting(setting), self.row(row)
-        if not line.runs_in(setting):
+        where, what, released = self.setting(setting), self.row(row), protocol == "released"
+        if not what.runs_in(setting):
             raise ValueError(f"row {row} of {self.name} has nothing to run in {setting}")
-        if budget == "small" and not block.small and block.device != "cpu":
+        if budget == "small" and not where.has_small:
             raise ValueError(f"setting {setting} of {self.name} has no small version")
-        values = merge(DEFAULT_NAMES, block.experiment)
-        if protocol == "released":
-            values = merge(values, block.released)
-        if budget == "small" and block.small:
-            values = _shrunk(values, block)
-        for layer in (*line.experiment_for(protocol), {"method": line.method_for(setting, protocol)}):
-            values = merge(values, layer)
-        same_data = values["data"]["name"] == merge({}, block.experiment)["data"]["name"]
-        return Experiment.from_dict({"also": block.needs if same_data else (), **values})
-
-
-def _shrunk(values: Mapping[str, Any], setting: TableSetting) -> dict[str, Any]:
-    """The settings of the shipped small experiment in place of these; the method is the row's."""
-    shipped = EXPERIMENTS[checks.known("small", setting.small, EXPERIMENTS)]
-    small = {key: value for key, value in shipped.items() if key not in ("summary", "method")}
-    return {**values, **small}
-
-
-Part = TypeVar("Part", Column, TableSetting, Row, Table)
-#: keys of a table that hold its parts, and of a file that are the file's own
-PARTS = ("columns", "settings", "rows")
+        values = merge(DEFAULT_NAMES, where.experiment)
+        if released:
+            values = merge(values, where.released)
+        if budget == "small" and where.small:
+            shipped = EXPERIMENTS[checks.known("small", where.small, EXPERIMENTS)]
+            values |= {key: value for key, value in shipped.items() if key not in ("summary", "method")}
+        values = merge(values, what.experiment)
+        if released:
+            values = merge(values, what.released_experiment)
+        values = merge(values, {"method": what.method_for(setting, protocol)})
+        same_data = values["data"]["name"] == merge({}, where.experiment)["data"]["name"]
+        return Experiment.from_dict({"also": where.needs if same_data else (), **values})
 
 
 def read_table(name: str | Path) -> Table:
@@ -207,28 +249,33 @@ def read_table(name: str | Path) -> Table:
     """
     path = Path(name)
     if path.suffix != ".toml":
-        return table_of(str(name), PAPER[checks.known("table", str(name), PAPER)].values)
+        return _table(str(name), read_data(checks.known("table", str(name), NAMES)))
     try:
-        return table_of(path.stem, tomllib.loads(path.read_text(encoding="utf-8")))
+        return _table(path.stem, tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError as error:
         raise ValueError(f"there is no table file {path}") from error
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"cannot read the table file {path}: {error}") from error
 
 
-def table_of(name: str, values: Mapping[str, Any]) -> Table:
-    """The table of a file's keys."""
-    columns = [_part(Column, "column", key, part) for key, part in values.get("columns", {}).items()]
-    settings = [_setting(key, part) for key, part in values.get("settings", {}).items()]
-    rows = [_row(part) for part in values.get("rows", [])]
-    plain = {key: value for key, value in values.items() if key not in PARTS}
-    parts = {"columns": tuple(columns), "settings": tuple(settings), "rows": tuple(rows)}
-    table = _part(Table, "table", name, {**plain, **parts})
-    _check_names(table)
-    return table
+def read_data(name: str) -> dict[str, Any]:
+    """The contents of a data file of this package."""
+    return tomllib.loads(DATA.joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def _part(kind: type[Part], what: str, name: str, values: Mapping[str, Any]) -> Part:
+def _table(name: str, values: Mapping[str, Any]) -> Table:
+    columns = [_build(Column, "column", key, one) for key, one in values.get("columns", {}).items()]
+    settings = [_setting(key, one) for key, one in values.get("settings", {}).items()]
+    rows = [_row(one) for one in values.get("rows", [])]
+    built = {"columns": tuple(columns), "settings": tuple(settings), "rows": tuple(rows)}
+    return _build(Table, "table", name, {**values, **built})
+
+
+Part = TypeVar("Part", Column, TableSetting, Row, Table)
+
+
+def _build(kind: type[Part], what: str, name: str, values: Mapping[str, Any]) -> Part:
+    """Call a dataclass with the keys of a file; unknown and missing keys are errors."""
     fields = dataclasses.fields(kind)
     for key in values:
         checks.known(f"key of {what} {name}", key, [f.name for f in fields])
@@ -241,99 +288,35 @@ def _part(kind: type[Part], what: str, name: str, values: Mapping[str, Any]) -> 
 
 
 def _setting(name: str, values: Mapping[str, Any]) -> TableSetting:
-    for layer in ("experiment", "released"):
-        _known_keys(f"setting {name}", values.get(layer, {}))
-    needs = {"needs": tuple(values.get("needs", ()))}
-    return _part(TableSetting, "setting", name, {**values, **needs})
+    _check_keys(f"setting {name}", values, "experiment", "released")
+    return _build(TableSetting, "setting", name, {**values, "needs": tuple(values.get("needs", ()))})
 
 
 def _row(values: Mapping[str, Any]) -> Row:
     name = values.get("name", "")
     if not name:
         raise ValueError(f"a row needs a name, got only {', '.join(values) or 'nothing'}")
-    for layer in ("experiment", "released_experiment"):
-        _known_keys(f"row {name}", values.get(layer, {}))
-    cells = {
-        setting: {column: _value(cell) for column, cell in block.items()}
-        for setting, block in values.get("values", {}).items()
+    _check_keys(f"row {name}", values, "experiment", "released_experiment")
+    published = {
+        setting: {column: _value(number) for column, number in numbers.items()}
+        for setting, numbers in values.get("values", {}).items()
     }
-    return _part(Row, "row", name, {**values, "values": cells})
+    return _build(Row, "row", name, {**values, "values": published})
 
 
-def _known_keys(where: str, layer: Mapping[str, Any]) -> None:
-    for key in layer:
+def _check_keys(where: str, values: Mapping[str, Any], *layers: str) -> None:
+    for key in (key for layer in layers for key in values.get(layer, {})):
         checks.known(f"key of the experiment of {where}", key, KEYS)
 
 
-def _value(cell: Any) -> Value:
-    """A cell of the paper: a number, or mean and standard deviation.
+def _value(given: Any) -> Value:
+    """A number of the paper, or mean and standard deviation.
 
     >>> _value(5), _value([1.5, 0.25])
     (Value(mean=5.0, std=None), Value(mean=1.5, std=0.25))
     """
-    if isinstance(cell, list):
-        if len(cell) != 2:
-            raise ValueError(f"a cell must be a number or [mean, std], got {cell!r}")
-        return Value(float(cell[0]), float(cell[1]))
-    return Value(float(checks.number("a cell", cell)))
-
-
-def _check_names(table: Table) -> None:
-    """Settings and columns that rows speak of must exist, and no row comes twice."""
-    settings, columns = [s.name for s in table.settings], [c.name for c in table.columns]
-    names = [row.name for row in table.rows]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"rows of {table.name} must differ in name, got {', '.join(sorted(twice))} twice")
-    for row in table.rows:
-        for setting in (*row.methods, *row.released_methods, *row.values):
-            checks.known(f"setting of row {row.name}", setting, settings)
-        for column in (column for block in row.values.values() for column in block):
-            checks.known(f"column of row {row.name}", column, columns)
-    for one in table.settings:
-        for column in one.columns:
-            checks.known(f"column of setting {one.name}", column, columns)
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A data file of this package."""
-
-    file: str
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """Its keys."""
-        text = resources.files(__package__).joinpath("data", self.file).read_text(encoding="utf-8")
-        return tomllib.loads(text)
-
-
-PAPER: dict[str, Paper] = {
-    "resnet34": Paper("resnet34.toml"),
-    "resnet34-ts": Paper("resnet34-ts.toml"),
-    "resnet101-ece": Paper("resnet101-ece.toml"),
-    "resnet101-aece": Paper("resnet101-aece.toml"),
-    "covariate-shift": Paper("covariate-shift.toml"),
-    "imagenet": Paper("imagenet.toml"),
-    "regression": Paper("regression.toml"),
-    "quantiles": Paper("quantiles.toml"),
-    "lookup": Paper("lookup.toml"),
-    "cross-validation": Paper("cross-validation.toml"),
-    "airfoil-warping": Paper("airfoil-warping.toml"),
-    "airfoil-distance": Paper("airfoil-distance.toml"),
-    "resnet34-distance": Paper("resnet34-distance.toml"),
-    "two-beta": Paper("two-beta.toml"),
-    "cutmix": Paper("cutmix.toml"),
-    "efficiency": Paper("efficiency.toml"),
-    "efficiency-classification": Paper("efficiency-classification.toml"),
-    "efficiency-regression": Paper("efficiency-regression.toml"),
-    "mismatch": Paper("mismatch.toml"),
-    "mismatch-sk": Paper("mismatch-sk.toml"),
-    "median-bars": Paper("median-bars.toml"),
-    "density": Paper("density.toml"),
-    "moons": Paper("moons.toml"),
-    "circles": Paper("circles.toml"),
-    "theorems": Paper("theorems.toml"),
-    "airfoil-tuned": Paper("airfoil-tuned.toml"),
-    "digits": Paper("digits.toml"),
-    "cifar10": Paper("cifar10.toml"),
-}
+    if isinstance(given, list):
+        if len(given) != 2:
+            raise ValueError(f"a cell must be a number or [mean, std], got {given!r}")
+        return Value(float(given[0]), float(given[1]))
+    return Value(float(checks.number("a cell", given)))

@@ -4,128 +4,112 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
+from rich.text import Text
+
 from tailormix.paper.results_page import (
     LEGEND,
     against_text,
     difference_text,
-    facts_of,
+    flat_facts,
     heading,
-    origin,
+    made_with,
     ours_text,
     paper_text,
+    row_title,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rich.console import Console
-    from rich.table import Table
 
 
 STYLES = {1: "bold", 2: "underline"}
 DIRECTIONS = {"lower": ", lower is better", "higher": ", higher is better", "none": ""}
+WIDE = 140  # characters, from which on the runs' folders are shown too
+#: keys of an experiment that are shown, in this order
+SHOWN = ("epochs", "batch", "optimiser", "schedule", "loss", "precision", "imitate", "also")
 
 
-def print_result(record: Mapping[str, Any], console: Console) -> None:
-    """Print a record of results: heading, tables or facts, legend and origin."""
-    console.print(heading(record), style="bold", highlight=False)
-    for setting in record["settings"]:
+def print_results(results: Mapping[str, Any], console: Console) -> None:
+    """Print the contents of a results file: heading, tables or facts, legend and versions."""
+    console.print(heading(results), style="bold", highlight=False)
+    for setting in results["settings"]:
         for column in setting["columns"]:
             console.print()
-            console.print(column_table(setting, column))
-    facts = record.get("facts", {})
-    for name, value in facts_of(facts):
+            console.print(_column_table(setting, column))
+    facts = results.get("facts", {})
+    for name, value in flat_facts(facts):
         console.print(f"{name}: {value}", highlight=False)
-    if not record["settings"] and not facts:
+    if not results["settings"] and not facts:
         console.print("no finished runs", highlight=False)
         return
-    ends = (LEGEND if record["settings"] else "", facts.get("caption", ""), record["note"], origin(record))
-    for line in (*ends, ", ".join(record.get("files", []))):
+    legend = LEGEND if results["settings"] else ""
+    files = ", ".join(results.get("files", []))
+    for line in (legend, facts.get("caption", ""), results["note"], made_with(results), files):
         if line:
             console.print(f"\n{line}", style="dim", highlight=False)
 
 
-def column_table(setting: Mapping[str, Any], column: Mapping[str, Any]) -> Table:
+def _column_table(setting: Mapping[str, Any], column: Mapping[str, Any]) -> Table:
     """The rows of one setting in one column."""
-    from rich.table import Table
-
     title = f"{setting['title']}: {column['title']}{DIRECTIONS[column['better']]}"
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
-    cells = [row["cells"].get(column["name"], {}) for row in setting["rows"]]
-    beside = any("paper" in cell for cell in cells)
+    numbers = [row["cells"].get(column["name"], {}) for row in setting["rows"]]
+    with_paper = any("paper" in number for number in numbers)
     table.add_column("row", no_wrap=True)
-    for name in ("ours (n)", *(("paper", "difference") if beside else ())):
+    for name in ("ours (n)", *(("paper", "difference") if with_paper else ())):
         table.add_column(name, justify="right", no_wrap=True)
     for baseline in setting["baselines"].values():
         table.add_column(f"against {baseline}", justify="right")
-    for row, cell in zip(setting["rows"], cells, strict=True):
-        if cell:
-            table.add_row(_title(row), *_texts(setting, column, cell, beside))
+    digits = column["digits"]
+    for row, number in zip(setting["rows"], numbers, strict=True):
+        if not number:
+            continue
+        texts = [_styled(ours_text(number, digits), number.get("ours"))]
+        if with_paper:
+            texts += [_styled(paper_text(number, digits), number.get("paper"))]
+            texts += [Text(difference_text(number))]
+        texts += [Text(against_text(number, method, digits)) for method in setting["baselines"]]
+        table.add_row(row_title(row), *texts)
     return table
 
 
-def _title(row: Mapping[str, Any]) -> str:
-    group = f"{row['group']}: " if row["group"] else ""
-    return f"{group}{row['title']}" + (" †" if row["reported"] else "")
-
-
-def _texts(
-    setting: Mapping[str, Any], column: Mapping[str, Any], cell: Mapping[str, Any], beside: bool
-) -> Iterator[Any]:
-    from rich.text import Text
-
-    digits = column["digits"]
-    yield Text(ours_text(cell, digits), STYLES.get(cell.get("ours", {}).get("place"), ""))
-    if beside:
-        yield Text(paper_text(cell, digits), STYLES.get(cell.get("paper", {}).get("place"), ""))
-        yield difference_text(cell)
-    for method in setting["baselines"]:
-        yield against_text(cell, method, digits)
-
-
-WIDE = 140  # characters, from which on the runs' folders are shown too
-#: keys of an experiment that every run has, shown in this order
-SHOWN = ("epochs", "batch", "optimiser", "schedule", "loss", "precision", "imitate", "also")
+def _styled(text: str, number: Mapping[str, Any] | None) -> Text:
+    return Text(text, STYLES.get((number or {}).get("place", 0), ""))
 
 
 def print_forecast(forecast: Mapping[str, Any], console: Console) -> None:
-    """Print one line a cell, its experiment, and the sum for each device."""
+    """Print the runs of every row and setting, the experiments, and the total hours on each device."""
     console.print(heading(forecast), style="bold", highlight=False)
-    for name, cells in _by_setting(forecast):
+    for name in dict.fromkeys(cell["setting"] for cell in forecast["cells"]):
+        cells = [cell for cell in forecast["cells"] if cell["setting"] == name]
         console.print(f"\n{name}: {settings_text(cells[0]['experiment'])}", highlight=False)
-        console.print(_table(cells, folders=console.width >= WIDE))
-    for line in _sums(forecast):
+        console.print(_runs_table(cells, folders=console.width >= WIDE))
+    for line in _totals(forecast):
         console.print(line, highlight=False)
 
 
-def _table(cells: list[dict[str, Any]], folders: bool) -> Any:
-    from rich.table import Table
-
+def _runs_table(cells: list[dict[str, Any]], folders: bool) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("row", "method", "seeds", "finished", "one run", "left", *(["folder"] if folders else [])):
         table.add_column(column, overflow="fold", no_wrap=column in ("row", "one run", "left"))
     for cell in cells:
-        one = hours_text(cell["hours"]) + ("" if cell["measured"] else " (rough)")
         table.add_row(
             cell["row"],
             options_text(cell["experiment"]["method"]),
             f"{len(cell['seeds'])}",
             f"{cell['finished']}",
-            one,
+            hours_text(cell["hours"]) + ("" if cell["measured"] else " (rough)"),
             hours_text(cell["hours left"]),
             *([cell["run"]] if folders else []),
         )
     return table
 
 
-def _by_setting(forecast: Mapping[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    names = dict.fromkeys(cell["setting"] for cell in forecast["cells"])
-    for name in names:
-        yield name, [cell for cell in forecast["cells"] if cell["setting"] == name]
-
-
-def _sums(forecast: Mapping[str, Any]) -> Iterator[str]:
-    """Totals, data that is missing, and settings that are left out."""
+def _totals(forecast: Mapping[str, Any]) -> Iterator[str]:
+    """Hours on each device, data that is missing, and settings that are left out."""
     yield ""
     if not forecast["cells"]:
         yield "nothing to train"
@@ -143,7 +127,7 @@ def _sums(forecast: Mapping[str, Any]) -> Iterator[str]:
 
 
 def settings_text(experiment: Mapping[str, Any]) -> str:
-    """The parts of an experiment but for its method.
+    """The settings of an experiment but for its method.
 
     >>> settings_text({"data": {"name": "moons"}, "model": {"name": "mlp"}, "epochs": 3, "batch": 64})
     'moons, mlp, epochs 3, batch 64'

@@ -1,236 +1,38 @@
-"""The theorems, checked on random instances.
-
-In own words: let two classes be closed, bounded and without a common point. Then (i) there are two of their
-points, x_k and x_l, and numbers λ₂ < λ₁, so that no mix x̃(λ) = λ x_k + (1 - λ) x_l with λ₂ < λ < λ₁ lies in
-the class of either; and (ii) the stretch that is lost has the length (λ₁ - λ₂) ‖x_k - x_l‖: far pairs lose
-much. (Closed is needed: with [0, 1) and [1, 2] every mix lies in one of the two.)
-
-Here a class is a union of discs, so that where a line leaves it is a matter of square roots.
-
-In own words: x and x' are drawn from two classes, g(x) are the true probabilities of the labels at x, and
-x̃ = (1 - λ) x + λ x'. The true label Ỹ* of the mix comes from g(x̃), the label Ỹ that Mixup gives it from
-q = (1 - λ) g(x) + λ g(x'). Then
-
-    P(Ỹ* ≠ Ỹ) ≥ min(λ, 1 - λ) / R · W₁(ν_y, ν_y'),
-
-with W₁ the Wasserstein distance of the two classes' laws and R the diameter of the space. How the labels come
-from their probabilities decides whether it is true:
-
-- *sampled*, each by itself: true for any g, since 1 - q_m ≥ min(λ, 1 - λ) ((1 - g_m(x)) + (1 - g_m(x'))) and
-  the bracket is at least TV(g(x), g(x')), for every m. It is 1 for separate classes, and W₁ ≤ R.
-- *coupled*, sampled together so that they agree as often as they can: P(Ỹ* ≠ Ỹ) = TV(g(x̃), q), which is 0
-  where g is linear between x and x'. The printed proof takes g(x̃) for g(x) at this point.
-- *arg-max*, as the theorem is printed: nothing is random once x, x' and λ are fixed, and where both labels
-  agree the left side is 0 while the right is not. :func:`counter_example` is such a case.
-"""
+"""The paper's two theorems, checked on random instances and drawn."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tailormix import checks
-from tailormix.paper.drawing import FigureResult, settled, write_figure
+from tailormix.paper.drawing import FigureResult, figure_settings, write_figure
+from tailormix.paper.figures.theorem_math import (
+    READINGS,
+    Discs,
+    Gap,
+    bound,
+    counter_example,
+    gaps,
+    noise,
+    random_classes,
+    random_instance,
+    truth,
+    union,
+    wasserstein,
+    widest_gap,
+)
+from tailormix.reports.style import BLUE, INK, ORANGE, corner_note, new_figure, plain_axes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Discs:
-    """A class: the union of discs with ``centres`` (k, 2) and ``radii`` (k,)."""
-
-    centres: Numbers
-    radii: Numbers
-
-    def holds(self, points: Numbers) -> NDArray[np.bool_]:
-        """Whether points (n, 2) lie in the class."""
-        apart = np.linalg.norm(points[:, None] - self.centres, axis=2)
-        inside: NDArray[np.bool_] = (apart <= self.radii).any(1)
-        return inside
-
-
-@dataclass(frozen=True, eq=False)
-class Gap:
-    """A pair, and λ₂ = ``low`` and λ₁ = ``high`` between which its mixes lie in the class of neither."""
-
-    x_k: Numbers
-    x_l: Numbers
-    low: float
-    high: float
-    one_class: bool
-
-    def mix(self, lam: Numbers) -> Numbers:
-        """x̃(λ), (n, 2)."""
-        found: Numbers = lam[:, None] * self.x_k + (1 - lam[:, None]) * self.x_l
-        return found
-
-    @property
-    def length(self) -> float:
-        """‖x̃(λ₁) - x̃(λ₂)‖, measured between the two points."""
-        ends = self.mix(np.array([self.low, self.high]))
-        return float(np.linalg.norm(ends[1] - ends[0]))
-
-    @property
-    def promised(self) -> float:
-        """(λ₁ - λ₂) ‖x_k - x_l‖."""
-        return (self.high - self.low) * float(np.linalg.norm(self.x_k - self.x_l))
-
-
-def gaps(x_k: Numbers, x_l: Numbers, own: Discs) -> list[tuple[float, float]]:
-    """Open intervals of λ in [0, 1] where λ x_k + (1 - λ) x_l lies in no disc of ``own``, in order.
-
-    A disc around c of radius r holds x̃(λ) where |x_l - c + λ (x_k - x_l)|² ≤ r²: between two roots in λ.
-
-    >>> two = Discs(np.array([[0.0, 0.0], [4.0, 0.0]]), np.array([1.0, 1.0]))
-    >>> gaps(np.array([0.0, 0.0]), np.array([4.0, 0.0]), two)
-    [(0.25, 0.75)]
-    """
-    along, start = x_k - x_l, x_l - own.centres
-    a, b = float(along @ along), start @ along
-    under = b * b - a * ((start * start).sum(1) - own.radii**2)
-    met = under >= 0
-    root = np.sqrt(under[met])
-    covered = sorted(zip((-b[met] - root) / a, (-b[met] + root) / a, strict=True))
-    found, reached = [], 0.0
-    for enters, leaves in covered:
-        if enters > reached:
-            found.append((reached, min(float(enters), 1.0)))
-        reached = max(reached, float(leaves))
-        if reached >= 1:
-            break
-    if reached < 1:
-        found.append((reached, 1.0))
-    return [(low, high) for low, high in found if high > low]
-
-
-def widest_gap(first: Discs, second: Discs) -> Gap | None:
-    """The pair of disc centres of two classes whose mixes are outside for the longest stretch."""
-    best: Gap | None = None
-    classes = (first, second)
-    for i, j in ((0, 1), (0, 0), (1, 1)):
-        own = first if i == j == 0 else second if i == j else union(first, second)
-        for x_k in classes[i].centres:
-            for x_l in classes[j].centres:
-                if (x_k == x_l).all():
-                    continue
-                for low, high in gaps(x_k, x_l, own):
-                    gap = Gap(x_k, x_l, low, high, one_class=i == j)
-                    if best is None or gap.promised > best.promised:
-                        best = gap
-    return best
-
-
-def union(first: Discs, second: Discs) -> Discs:
-    """Both classes as one."""
-    return Discs(np.concatenate((first.centres, second.centres)), np.concatenate((first.radii, second.radii)))
-
-
-def random_classes(random: np.random.Generator, discs: int = 3) -> tuple[Discs, Discs]:
-    """Two classes of ``discs`` discs each in the unit square; the radii are shrunk until they are apart."""
-    centres = random.random((2, discs, 2))
-    radii = random.uniform(0.02, 0.4, (2, discs))
-    apart = np.linalg.norm(centres[0][:, None] - centres[1][None], axis=2)
-    touching = apart / (radii[0][:, None] + radii[1][None])
-    radii = radii * min(1.0, 0.95 * float(touching.min()))
-    return Discs(centres[0], radii[0]), Discs(centres[1], radii[1])
-
-
-READINGS = ("sampled", "coupled", "arg-max")
-
-
-@dataclass(frozen=True, eq=False)
-class Instance:
-    """Classes as equally likely points (M, k, d); a point of class 0, one of class 1, and λ.
-
-    ``sharpness`` p makes the truth between the classes: g_m(x) ∝ (distance to class m)^-p, which is 1 on
-    class m itself.
-    """
-
-    classes: Numbers
-    x: Numbers
-    other: Numbers
-    lam: float
-    sharpness: float = 1.0
-
-    @property
-    def mixed(self) -> Numbers:
-        """x̃ = (1 - λ) x + λ x'."""
-        found: Numbers = (1 - self.lam) * self.x + self.lam * self.other
-        return found
-
-
-def bound(instance: Instance) -> float:
-    """min(λ, 1 - λ) / R · W₁(ν_0, ν_1); R is the largest distance of any two points."""
-    points = instance.classes.reshape(-1, instance.classes.shape[-1])
-    across = float(_apart(points, points).max())
-    strength = min(instance.lam, 1 - instance.lam)
-    return strength / across * wasserstein(instance.classes[0], instance.classes[1])
-
-
-def wasserstein(first: Numbers, second: Numbers) -> float:
-    """W₁ of two laws on k equally likely points (k, d) each: the cheapest matching.
-
-    >>> wasserstein(np.array([[0.0], [1.0]]), np.array([[6.0], [5.0]]))
-    5.0
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    cost = _apart(first, second)
-    return float(cost[linear_sum_assignment(cost)].mean())
-
-
-def truth(instance: Instance, point: Numbers) -> Numbers:
-    """g(point), (M,): certain on the classes, shared between them elsewhere."""
-    nearest = np.array([_apart(point[None], one).min() for one in instance.classes])
-    there = nearest == 0
-    weight = there if there.any() else (nearest.min() / nearest) ** instance.sharpness
-    found: Numbers = weight / weight.sum()
-    return found
-
-
-def noise(instance: Instance) -> dict[str, float]:
-    """P(Ỹ* ≠ Ỹ) under each reading."""
-    real = truth(instance, instance.mixed)
-    given = (1 - instance.lam) * truth(instance, instance.x) + instance.lam * truth(instance, instance.other)
-    return {
-        "sampled": float(1 - real @ given),
-        "coupled": float(np.abs(real - given).sum() / 2),
-        "arg-max": float(real.argmax() != given.argmax()),
-    }
-
-
-def random_instance(random: np.random.Generator, classes: int = 3, points: int = 5) -> Instance:
-    """Clusters of points in the plane, of any width and place, and a random pair of the first two."""
-    middles, width = random.uniform(-1, 1, (classes, 1, 2)), random.uniform(0.02, 0.6)
-    clusters = middles + width * random.standard_normal((classes, points, 2))
-    rows = random.integers(points, size=2)
-    lam, sharpness = random.random(), random.uniform(0.5, 6)
-    return Instance(clusters, clusters[0, rows[0]], clusters[1, rows[1]], float(lam), float(sharpness))
-
-
-def counter_example() -> Instance:
-    """Classes on [0, 2], [6, 8] and [10, 12] of a line, x = 0, x' = 6, λ = ¼: x̃ = 1.5 lies in the first.
-
-    Both arg-max labels are the first class, surely, but the bound is ¼ · 6 / 12 = ⅛. With a sampled label Ỹ
-    is the second class in a quarter of all cases, and ¼ ≥ ⅛.
-
-    >>> noise(counter_example()), bound(counter_example())
-    ({'sampled': 0.25, 'coupled': 0.25, 'arg-max': 0.0}, 0.125)
-    """
-    steps = np.linspace(0, 2, 5)[:, None]
-    return Instance(np.stack([steps, 6 + steps, 10 + steps]), np.array([0.0]), np.array([6.0]), 0.25)
-
-
-def _apart(first: Numbers, second: Numbers) -> Numbers:
-    found: Numbers = np.linalg.norm(first[:, None] - second[None], axis=2)
-    return found
 
 
 DEFAULTS: dict[str, Any] = {"instances": 2000, "seed": 0}
@@ -241,6 +43,8 @@ CAPTION = (
     "at random the probability of a noisy label never falls below the bound of the second theorem. Right: "
     "with arg-max labels, as it is printed, it does wherever both labels agree. The star is a worked example."
 )
+PALE_BLUE, PALE_GREY = "#a9cbe6", "#d3d3d3"
+RADIUS = 0.17
 
 
 def make(settings: dict[str, Any], runs: Path, out: Path) -> FigureResult:
@@ -248,13 +52,11 @@ def make(settings: dict[str, Any], runs: Path, out: Path) -> FigureResult:
 
     Settings: ``instances`` of each theorem, ``seed``.
     """
-    from tailormix.paper.figures.theorem_pictures import draw_theorems
-
     del runs
-    chosen = settled(settings, DEFAULTS)
+    chosen = figure_settings(settings, DEFAULTS)
     checks.integer("instances", chosen["instances"], at_least=1)
     found_gaps = check_gaps(chosen["instances"], chosen["seed"])
-    bounds, noises = draw_noise(chosen["instances"], chosen["seed"])
+    bounds, noises = sample_noise(chosen["instances"], chosen["seed"])
     facts = {
         "caption": CAPTION,
         "settings": chosen,
@@ -262,7 +64,7 @@ def make(settings: dict[str, Any], runs: Path, out: Path) -> FigureResult:
         "theorem 3.2": {name: compared(bounds, values) for name, values in noises.items()},
         "counter-example": example_facts(),
     }
-    return write_figure(draw_theorems(bounds, noises), "theorems", out, facts)
+    return write_figure(_draw(bounds, noises), "theorems", out, facts)
 
 
 def check_gaps(instances: int, seed: int) -> dict[str, Any]:
@@ -286,7 +88,7 @@ def _middles(gap: Gap) -> Numbers:
     return gap.mix(gap.low + np.array(INSIDE) * (gap.high - gap.low))
 
 
-def draw_noise(instances: int, seed: int) -> tuple[Numbers, dict[str, Numbers]]:
+def sample_noise(instances: int, seed: int) -> tuple[Numbers, dict[str, Numbers]]:
     """The bound (n,) of random instances and, under each reading, their P(Ỹ* ≠ Ỹ), (n,)."""
     random = np.random.default_rng(seed)
     drawn = [random_instance(random) for _ in range(instances)]
@@ -325,3 +127,83 @@ def example_facts() -> dict[str, Any]:
         "bound": bound(one),
         "noise": noise(one),
     }
+
+
+def _draw(bounds: Numbers, noises: dict[str, Numbers]) -> Figure:
+    """Gaps between classes, then value against bound for sampled and for arg-max labels."""
+    figure = new_figure(11.6, 3.9)
+    lines, *scatters = figure.subplots(1, 3, width_ratios=(1.15, 1, 1))
+    _draw_gaps(lines)
+    for axes, reading in zip(scatters, ("sampled", "arg-max"), strict=True):
+        _draw_bound(axes, bounds, noises[reading], reading)
+    scatters[0].set_ylabel("probability of a noisy label")
+    _draw_legend(figure)
+    return figure
+
+
+def _draw_legend(figure: Figure) -> None:
+    from matplotlib.lines import Line2D
+
+    star: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK, "markersize": 11}
+    handles = [
+        Line2D([], [], color=ORANGE, linewidth=3.2, label="outside the classes of both ends"),
+        Line2D([], [], color=BLUE, marker="o", linestyle="", markersize=5, label="bound holds"),
+        Line2D([], [], color=ORANGE, marker="v", linestyle="", markersize=5, label="bound fails"),
+        Line2D([], [], color=INK, linestyle=(0, (5, 3)), linewidth=1.1, label="value = bound"),
+        Line2D([], [], marker="*", linestyle="", label="worked example", **star),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
+
+
+def _moons() -> tuple[Discs, Discs]:
+    """Two interleaved half circles as chains of discs."""
+    angle = np.linspace(0, np.pi, 60)
+    upper = np.stack((np.cos(angle), np.sin(angle)), axis=1)
+    lower = np.stack((1 - np.cos(angle), 0.5 - np.sin(angle)), axis=1)
+    radii = np.full(len(angle), RADIUS)
+    return Discs(upper, radii), Discs(lower, radii)
+
+
+def _draw_gaps(axes: Axes) -> None:
+    from matplotlib.collections import EllipseCollection
+
+    upper, lower = _moons()
+    for one, colour in ((upper, PALE_BLUE), (lower, PALE_GREY)):
+        size = 2 * one.radii
+        offsets = {"offsets": one.centres, "transOffset": axes.transData}
+        discs = EllipseCollection(size, size, np.zeros(len(size)), units="xy", facecolors=colour, **offsets)
+        axes.add_collection(discs)
+    _draw_line(axes, upper.centres[50], upper.centres[2], upper, one_class=True)
+    _draw_line(axes, upper.centres[32], lower.centres[40], union(upper, lower), one_class=False)
+    axes.update_datalim([(-1.25, -0.75), (2.25, 1.25)])
+    axes.autoscale_view()
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_axis_off()
+    axes.set_title("Theorem 3.1: mixes leave their classes", fontsize=11, color=INK, loc="left")
+
+
+def _draw_line(axes: Axes, x_k: Numbers, x_l: Numbers, own: Discs, *, one_class: bool) -> None:
+    ends = np.stack((x_k, x_l))
+    axes.plot(*ends.T, color=INK, linewidth=1.2, zorder=3)
+    for low, high in gaps(x_k, x_l, own):
+        lost = Gap(x_k, x_l, low, high, one_class).mix(np.array([low, high]))
+        axes.plot(*lost.T, color=ORANGE, linewidth=3.2, solid_capstyle="butt", zorder=4)
+    axes.scatter(ends[:, 0], ends[:, 1], s=34, color=INK, edgecolors="white", linewidths=0.8, zorder=5)
+
+
+def _draw_bound(axes: Axes, bounds: Numbers, values: Numbers, reading: str) -> None:
+    below = values < bounds
+    for chosen, colour, marker in ((~below, BLUE, "o"), (below, ORANGE, "v")):
+        if chosen.any():
+            dots = axes.scatter(bounds[chosen], values[chosen], s=9, color=colour, marker=marker)
+            dots.set(alpha=0.45, linewidths=0)
+    axes.plot([0, 0.5], [0, 0.5], color=INK, linewidth=1.1, linestyle=(0, (5, 3)))
+    worked = counter_example()
+    star = axes.scatter([bound(worked)], [noise(worked)[reading]], s=150, marker="*", color="white")
+    star.set(edgecolors=INK, linewidths=1.1, zorder=6, clip_on=False)
+    axes.set_yticks(np.linspace(0, 1, 6))
+    axes.set(xlim=(0, 0.5), ylim=(-0.03, 1.22), xlabel="bound,  min(λ, 1 − λ) W₁ / R")
+    plain_axes(axes)
+    title = "labels drawn at random" if reading == "sampled" else "arg-max labels, as printed"
+    axes.set_title(f"Theorem 3.2: {title}", fontsize=11, color=INK, loc="left")
+    corner_note(axes, f"below: {100 * below.mean():.0f} % of {len(below)}", where="upper right")

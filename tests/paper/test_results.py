@@ -1,4 +1,4 @@
-"""From cells to a record: numbers beside the paper's, places, tests, and results that grow."""
+"""From values over seeds to a results file: numbers beside the paper's, ranks, tests, and later seeds."""
 
 from pathlib import Path
 
@@ -6,9 +6,16 @@ import pytest
 from scipy import stats
 
 from small_table import write_table
-from tailormix.paper import Cell, read_table, record_of
-from tailormix.paper.results import Cells, at_path, cells_of, joined, merged, read_record, write_record
-from tailormix.paper.tables import Table
+from tailormix.paper.results import (
+    Measured,
+    SeedValues,
+    number_at,
+    read_results,
+    stored_values,
+    table_results,
+    write_results,
+)
+from tailormix.paper.tables import Table, read_table
 
 ERM = {0: 80.0, 1: 82.0, 2: 81.0}
 MIXUP = {0: 83.0, 1: 84.0, 2: 86.0}
@@ -19,18 +26,18 @@ def table(tmp_path: Path) -> Table:
     return read_table(write_table(tmp_path))
 
 
-def cells() -> Cells:
+def measured() -> Measured:
     return {
-        ("plain", "erm"): Cell("a", {"accuracy": ERM, "ece": {0: 4.0}}, ("abc",), {"torch": ("2.13",)}),
-        ("plain", "mixup-half"): Cell("b", {"accuracy": MIXUP}),
+        ("plain", "erm"): SeedValues("a", {"accuracy": ERM, "ece": {0: 4.0}}, ("abc",), {"torch": ("2.13",)}),
+        ("plain", "mixup-half"): SeedValues("b", {"accuracy": MIXUP}),
     }
 
 
 def test_numbers_beside_the_papers(table: Table) -> None:
     """ERM: mean 81, std 1; paper 80 ± 2; pooled √((1 + 4)/2) = 1.5811, difference 0.6325."""
-    record = record_of(table, cells(), "paper", "paper")
-    assert [setting["name"] for setting in record["settings"]] == ["plain"]
-    rows = {row["name"]: row for row in record["settings"][0]["rows"]}
+    results = table_results(table, measured(), "paper", "paper")
+    assert [setting["name"] for setting in results["settings"]] == ["plain"]
+    rows = {row["name"]: row for row in results["settings"][0]["rows"]}
     assert list(rows) == ["erm", "mixup-half", "others"]
     erm, mixup, others = (rows[name]["cells"] for name in rows)
     assert erm["accuracy"]["ours"] == {
@@ -44,7 +51,7 @@ def test_numbers_beside_the_papers(table: Table) -> None:
     assert erm["accuracy"]["paper"] == {"mean": 80.0, "std": 2.0, "place": 2}
     assert (mixup["accuracy"]["ours"]["place"], mixup["accuracy"]["paper"]["place"]) == (1, 1)
     assert others["accuracy"] == {"paper": {"mean": 85.0, "std": None, "place": 1}}  # ranked apart
-    assert record["settings"][0]["baselines"] == {"erm": "erm", "mixup": "mixup-half"}
+    assert results["settings"][0]["baselines"] == {"erm": "erm", "mixup": "mixup-half"}
     test = mixup["accuracy"]["against"]["erm"]
     expected = stats.ttest_rel(list(MIXUP.values()), list(ERM.values())).pvalue
     assert test["p"] == pytest.approx(expected)
@@ -52,32 +59,32 @@ def test_numbers_beside_the_papers(table: Table) -> None:
     assert test["difference"] == pytest.approx(10 / 3)
     assert "erm" not in erm["accuracy"]["against"]
     assert erm["ece"]["difference"] is None  # one seed, and no deviation in the paper
-    assert record["commits"] == ["abc"]
-    assert record["versions"] == {"torch": ["2.13"]}
+    assert results["commits"] == ["abc"]
+    assert results["versions"] == {"torch": ["2.13"]}
 
 
 def test_a_small_budget_never_shows_the_papers_numbers(table: Table) -> None:
-    record = record_of(table, cells(), "small", "paper")
-    assert '"paper":' not in repr(record["settings"]).replace("'", '"')
-    assert [row["name"] for row in record["settings"][0]["rows"]] == ["erm", "mixup-half"]
+    results = table_results(table, measured(), "small", "paper")
+    assert '"paper":' not in repr(results["settings"]).replace("'", '"')
+    assert [row["name"] for row in results["settings"][0]["rows"]] == ["erm", "mixup-half"]
 
 
 def test_numbers_that_are_none() -> None:
     result = {"a": {"b": float("nan"), "c": True, "after temperature": {"ece": 1}}}
-    assert [at_path(result, path) for path in ("a.b", "a.c", "a.d", "a", "a.b.c")] == [None] * 5
-    assert at_path(result, "a.after temperature.ece") == 1.0
+    assert [number_at(result, path) for path in ("a.b", "a.c", "a.d", "a", "a.b.c")] == [None] * 5
+    assert number_at(result, "a.after temperature.ece") == 1.0
 
 
 def test_results_grow_by_seeds_and_are_replaced_by_other_settings(table: Table, tmp_path: Path) -> None:
-    path = write_record(record_of(table, cells(), "paper", "paper"), tmp_path / "made.json")
-    kept = cells_of(read_record(path))
+    path = write_results(table_results(table, measured(), "paper", "paper"), tmp_path / "made.json")
+    kept = stored_values(read_results(path))
     assert kept["plain", "erm"].values == {"accuracy": ERM, "ece": {0: 4.0}}
-    more = Cell("a", {"accuracy": {2: 0.5, 3: 1.5}}, ("def",))
-    both = merged(kept, {("plain", "erm"): more})["plain", "erm"]
+    more = SeedValues("a", {"accuracy": {2: 0.5, 3: 1.5}}, ("def",))
+    both = kept["plain", "erm"].updated(more)
     assert both.values["accuracy"] == {0: 80.0, 1: 82.0, 2: 0.5, 3: 1.5}
     assert both.commits == ("abc", "def")
-    other = Cell("c", {"accuracy": {0: 1.0}})
-    assert joined(kept["plain", "erm"], other) is other
+    other = SeedValues("c", {"accuracy": {0: 1.0}})
+    assert kept["plain", "erm"].updated(other) is other
     path.write_text("{}")
     with pytest.raises(ValueError, match="must be a results file of schema 1"):
-        read_record(path)
+        read_results(path)

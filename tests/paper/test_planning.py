@@ -6,10 +6,9 @@ import pytest
 
 from small_table import write_table
 from tailormix.experiments.experiment import fingerprint, read
-from tailormix.paper import estimate, plan_runs, read_table
-from tailormix.paper.drawing import models_of
-from tailormix.paper.planning import absent_data, selected
-from tailormix.paper.tables import Table
+from tailormix.paper.drawing import chosen_models
+from tailormix.paper.planning import estimate, missing_data, plan_runs, select_cells
+from tailormix.paper.tables import Table, read_table
 from tailormix.training import run_folder
 
 
@@ -28,7 +27,7 @@ def table(tmp_path: Path) -> Table:
     ],
 )
 def test_patterns_choose_rows_settings_or_both(patterns: list[str], cells: list[str], table: Table) -> None:
-    assert ["/".join(cell) for cell in selected(table, patterns)] == cells
+    assert ["/".join(cell) for cell in select_cells(table, patterns)] == cells
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,7 @@ def test_patterns_choose_rows_settings_or_both(patterns: list[str], cells: list[
 )
 def test_a_pattern_without_a_match_is_an_error(pattern: str, said: str, table: Table) -> None:
     with pytest.raises(ValueError, match=said):
-        selected(table, ["erm", pattern])
+        select_cells(table, ["erm", pattern])
 
 
 def test_seeds_folders_and_files(table: Table, tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ def test_estimates_use_the_file_and_then_what_was_measured(
     found = {(cell["setting"], cell["row"]): cell for cell in estimate(plan)}
     assert found["plain", "erm"]["hours left"] == 1.0
     assert found["large", "mixup-half"]["device"] == "a100"
-    assert absent_data(plan.runs) == {"cifar10": "tailormix data get cifar10"}
+    assert missing_data(plan.runs) == {"cifar10": "tailormix data get cifar10"}
     first = plan.runs[0]
     first.path.mkdir(parents=True)
     run_folder.write_json(first.path / run_folder.RESULT, {"seconds_total": 36.0})
@@ -93,13 +92,13 @@ def test_estimates_use_the_file_and_then_what_was_measured(
 
 
 def test_a_figure_is_told_which_runs_to_look_at(tmp_path: Path) -> None:
-    one = models_of(plan_runs(read_table("mismatch"), tmp_path, budget="small"))
+    one = chosen_models(plan_runs(read_table("mismatch"), tmp_path, budget="small"))
     assert [model["title"] for model in one["models"]] == ["cifar10-cpu (small budget)"]
     asked = one["models"][0]["where"]
     assert (asked["model"], asked["method"], asked["epochs"]) == ({"name": "resnet8"}, {"name": "erm"}, 30)
     assert not {"seed", "summary", "also"} & set(asked)
-    several = models_of(plan_runs(read_table("median-bars"), tmp_path))
+    several = chosen_models(plan_runs(read_table("median-bars"), tmp_path))
     assert [bar["title"] for bar in several["bars"]] == ["ERM", "Mixup", "Lower 0.5", "Higher 0.5"]
     assert len(several["blocks"]) == 2
     assert "method" not in several["blocks"][0]["where"]
-    assert models_of(plan_runs(read_table("theorems"), tmp_path)) == {}
+    assert chosen_models(plan_runs(read_table("theorems"), tmp_path)) == {}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from scipy.stats import wasserstein_distance, wasserstein_distance_nd
 
-from tailormix.paper.figures.theorems import (
+from tailormix.paper.figures.theorem_math import (
     Instance,
     bound,
     counter_example,

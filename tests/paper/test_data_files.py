@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.paper.files import FILES, IMITATE, TABLES, cells_of, resolved, runs_of
+from paper.data_files import FILES, IMITATE, TABLES, cells_of, resolved, runs_of
 from tailormix.data.registry import DATASETS
 from tailormix.experiments import EXPERIMENTS, read
 from tailormix.experiments.experiment import merge

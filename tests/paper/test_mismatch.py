@@ -1,12 +1,15 @@
-"""Pairs of points of the plane and a model whose answers are known."""
+"""Agreement of mixed points with their labels: pairs with a known model, bins and Wilson intervals."""
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from scipy.stats import binomtest
 from torch import nn
 
 from tailormix.data.splits import MemorySplit
-from tailormix.paper.figures.mixed_pairs import LAWS, draw_pairs, mixed_pairs
+from tailormix.paper.figures.mismatch import LAWS, agreement_curve, draw_pairs, mixed_pairs
 
 
 class Nearest(nn.Module):
@@ -68,3 +71,44 @@ def test_more_pairs_than_rows() -> None:
 def test_too_few(rows: int, pairs: int) -> None:
     with pytest.raises(ValueError, match="must be >="):
         draw_pairs(rows, pairs, torch.Generator())
+
+
+def test_curve_by_hand() -> None:
+    """Distances 1 … 6 in two bins of three: 2 of {1, 2, 3} and 1 of {4, 5, 6} agree; means 2 and 5."""
+    curve = agreement_curve([6, 5, 4, 3, 2, 1], [0, 1, 0, 1, 0, 1], n_bins=2)
+    assert curve.count.tolist() == [3, 3]
+    assert curve.distance.tolist() == [2, 5]
+    assert curve.agreement.tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert (curve.left.tolist(), curve.right.tolist()) == ([1, 3.5], [3.5, 6])
+    for k, low, high in zip((2, 1), curve.low, curve.high, strict=True):
+        assert (low, high) == binomtest(k, 3).proportion_ci(0.95, method="wilson")
+        assert 0 <= low <= k / 3 <= high <= 1
+    assert set(curve.as_dict()) == {"left", "right", "distance", "count", "agreement", "low", "high"}
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(1, 12))
+def test_every_pair_is_counted_once_and_equal_distances_stay_together(
+    distances: list[int], bins: int
+) -> None:
+    hits = [value % 2 for value in distances]
+    curve = agreement_curve(distances, hits, n_bins=bins)
+    assert curve.count.sum() == len(distances)
+    assert (curve.agreement * curve.count).sum() == pytest.approx(sum(hits))
+    assert (np.diff(curve.distance) > 0).all()
+    assert ((curve.left <= curve.distance + 1e-12) & (curve.distance <= curve.right + 1e-12)).all()
+    assert len(curve.count) <= len(set(distances))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: agreement_curve([], []), r"must be \(n,\) with n >= 1"),
+        (lambda: agreement_curve([1.0], [1, 0]), r"got shapes \(1,\) and \(2,\)"),
+        (lambda: agreement_curve([float("nan")], [1]), "distance must be finite"),
+        (lambda: agreement_curve([1.0], [1], n_bins=0), "n_bins must be >= 1, got 0"),
+        (lambda: agreement_curve([1.0], [1], confidence=1.0), r"confidence must lie in \(0, 1\), got 1.0"),
+    ],
+)
+def test_bad_input(call, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()

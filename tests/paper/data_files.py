@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import tomllib
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from experiments.paper.latex import Key, Value
+from paper.latex import Key, Value
 from tailormix.experiments.experiment import DEFAULT_NAMES, Experiment, merge
+from tailormix.paper.tables import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-FOLDER = resources.files("tailormix.paper").joinpath("data")
 #: data files of the folder that are no table, figure or study
 OTHERS = ("claims.toml",)
 FILES: dict[str, dict[str, Any]] = {
     path.name.removesuffix(".toml"): tomllib.loads(path.read_text(encoding="utf-8"))
-    for path in sorted(FOLDER.iterdir(), key=lambda path: path.name)
+    for path in sorted(DATA.iterdir(), key=lambda path: path.name)
     if path.name.endswith(".toml") and path.name not in OTHERS
 }
 TABLES = {name: file for name, file in FILES.items() if file["kind"] == "table"}

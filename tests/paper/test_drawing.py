@@ -1,4 +1,4 @@
-"""Runs chosen by their settings."""
+"""Runs found by their settings."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tailormix.experiments import read
-from tailormix.paper.drawing import choose_runs, matches
+from tailormix.paper.drawing import find_seeds, matches
 
 MIXUP = {"name": "mixup"}
 
@@ -26,7 +26,7 @@ def test_finished_seeds_in_order(tmp_path: Path) -> None:
         put(tmp_path, "a", seed, workers=seed)
     put(tmp_path, "a", 1, finished=False)
     put(tmp_path, "b", 0, method={"name": "mixup", "alpha": 0.2})
-    found = choose_runs(tmp_path, {"method": MIXUP})
+    found = find_seeds(tmp_path, {"method": MIXUP})
     assert [run.result["seed"] for run in found] == [0, 2, 10]
     assert found[0].path == tmp_path / "a" / "seed-0"
 
@@ -51,33 +51,33 @@ def test_a_whole_experiment_finds_its_runs(tmp_path: Path) -> None:
     record = {key: value for key, value in experiment.items() if key not in lacking}
     put(tmp_path, "a", 0, **(record | {"workers": 2}))
     experiment["optimiser"] = {"name": "sgd"}
-    assert len(choose_runs(tmp_path, experiment)) == 1
+    assert len(find_seeds(tmp_path, experiment)) == 1
     with pytest.raises(FileNotFoundError, match="channels_last"):
-        choose_runs(tmp_path, experiment | {"channels_last": True})
+        find_seeds(tmp_path, experiment | {"channels_last": True})
 
 
 def test_two_experiments_that_fit_are_refused(tmp_path: Path) -> None:
     put(tmp_path, "a", 0)
     put(tmp_path, "b", 0, epochs=5)
     with pytest.raises(ValueError, match=r"2 experiments .* differ in epochs: say which is meant"):
-        choose_runs(tmp_path, {"method": MIXUP})
-    assert len(choose_runs(tmp_path, {"epochs": 5})) == 1
+        find_seeds(tmp_path, {"method": MIXUP})
+    assert len(find_seeds(tmp_path, {"epochs": 5})) == 1
 
 
 def test_defaults_that_are_written_out_make_no_other_experiment(tmp_path: Path) -> None:
     put(tmp_path, "a", 0, method={"name": "mixup"})
     put(tmp_path, "b", 0, method={"name": "mixup", "alpha": 1.0}, imitate="", clip=0.0)
     put(tmp_path, "b", 1, method={"name": "mixup", "alpha": 1.0}, imitate="", clip=0.0)
-    found = choose_runs(tmp_path, {"method": {"name": "mixup"}})
+    found = find_seeds(tmp_path, {"method": {"name": "mixup"}})
     assert [run.path for run in found] == [tmp_path / "b" / "seed-0", tmp_path / "b" / "seed-1"]
 
 
 def test_nothing_fits(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no finished run with"):
-        choose_runs(tmp_path, {"method": MIXUP})
+        find_seeds(tmp_path, {"method": MIXUP})
 
 
 def test_unknown_method(tmp_path: Path) -> None:
     put(tmp_path, "a", 0)
     with pytest.raises(ValueError, match="unknown method 'mixupp'; did you mean 'mixup'"):
-        choose_runs(tmp_path, {"method": {"name": "mixupp"}})
+        find_seeds(tmp_path, {"method": {"name": "mixupp"}})

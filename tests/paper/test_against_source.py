@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.paper.files import FILES, TABLES, cells_of
-from experiments.paper.latex import Key, Value, clean, number, read_printed
+from paper.data_files import FILES, TABLES, cells_of
+from paper.latex import Key, Value, clean, number, read_printed
 
 #: a table that only holds other tables
 ONLY_PARTS = "tab:full_efficiency"

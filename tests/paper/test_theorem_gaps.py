@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tailormix.paper.figures.theorems import Discs, Gap, gaps, random_classes, union, widest_gap
+from tailormix.paper.figures.theorem_math import Discs, Gap, gaps, random_classes, union, widest_gap
 
 
 def discs(*given_: tuple[float, float, float]) -> Discs:

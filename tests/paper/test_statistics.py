@@ -9,28 +9,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tailormix.paper.statistics import Spread, holm, in_pooled_deviations, paired, ranks, spread
+from tailormix.paper.statistics import holm, paired_test, pooled_difference, ranks
+from tailormix.reports.run_groups import MeanStd
 
 NUMBERS = st.floats(-100, 100, allow_nan=False).map(lambda value: round(value, 3))
 
 
 @given(st.lists(NUMBERS, min_size=2, max_size=12))
-def test_spread_is_numpys(values: list[float]) -> None:
-    found = spread(values)
+def test_mean_and_deviation_are_numpys(values: list[float]) -> None:
+    found = MeanStd.of(values)
     assert found.n == len(values)
     assert found.mean == pytest.approx(np.mean(values), abs=1e-9)
     assert found.std == pytest.approx(np.std(values, ddof=1), abs=1e-9)
 
 
 def test_one_value_has_no_deviation() -> None:
-    assert spread([2.0]) == Spread(1, 2.0, None)
+    assert MeanStd.of([2.0]) == MeanStd(2.0, None, 1)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_paired_is_scipys_paired_t_test_over_shared_seeds(seed: int) -> None:
     random = np.random.default_rng(seed)
     ours, theirs = random.normal(0.5, 1, size=6), random.normal(size=6)
-    found = paired(
+    found = paired_test(
         {k: float(v) for k, v in enumerate(ours)} | {9: 100.0}, {k: float(v) for k, v in enumerate(theirs)}
     )
     assert found is not None
@@ -40,11 +41,11 @@ def test_paired_is_scipys_paired_t_test_over_shared_seeds(seed: int) -> None:
 
 
 def test_paired_at_its_limits() -> None:
-    assert paired({0: 1.0}, {1: 1.0}) is None
+    assert paired_test({0: 1.0}, {1: 1.0}) is None
     single, equal, constant = (
-        paired({0: 2.0}, {0: 1.0}),
-        paired({0: 1.0, 1: 2.0}, {0: 1.0, 1: 2.0}),
-        paired({0: 2.0, 1: 3.0}, {0: 1.0, 1: 2.0}),
+        paired_test({0: 2.0}, {0: 1.0}),
+        paired_test({0: 1.0, 1: 2.0}, {0: 1.0, 1: 2.0}),
+        paired_test({0: 2.0, 1: 3.0}, {0: 1.0, 1: 2.0}),
     )
     assert single is not None
     assert (single.difference, single.p) == (1.0, None)
@@ -68,12 +69,12 @@ def test_holm_rejects_what_the_step_down_procedure_rejects(p_values: list[float]
 
 def test_pooled_deviations_by_hand() -> None:
     """√((0.3² + 0.4²)/2) = 0.353553; (2.0 - 1.5)/0.353553 = 1.414214. Without the paper's: 0.5/0.3."""
-    ours = Spread(4, 2.0, 0.3)
-    assert in_pooled_deviations(ours, 1.5, 0.4) == pytest.approx(math.sqrt(2))
-    assert in_pooled_deviations(ours, 1.5, None) == pytest.approx(0.5 / 0.3)
-    assert in_pooled_deviations(Spread(1, 2.0, None), 1.5, 0.25) == pytest.approx(2.0)
-    assert in_pooled_deviations(Spread(1, 2.0, None), 1.5, None) is None
-    assert in_pooled_deviations(Spread(2, 2.0, 0.0), 1.5, 0.0) is None
+    ours = MeanStd(2.0, 0.3, 4)
+    assert pooled_difference(ours, 1.5, 0.4) == pytest.approx(math.sqrt(2))
+    assert pooled_difference(ours, 1.5, None) == pytest.approx(0.5 / 0.3)
+    assert pooled_difference(MeanStd(2.0, None, 1), 1.5, 0.25) == pytest.approx(2.0)
+    assert pooled_difference(MeanStd(2.0, None, 1), 1.5, None) is None
+    assert pooled_difference(MeanStd(2.0, 0.0, 2), 1.5, 0.0) is None
 
 
 def test_ranks_share_places() -> None:

@@ -25,16 +25,16 @@ ABOUT, AT_MOST = 1.25, 1.1
 
 INTRODUCTION = """# What a step costs
 
-Made by `python -m benchmarks costs --out docs/costs.json --page docs/costs.md`; do not edit. All methods take
-turns in one run, and the fastest turn of each counts: read the ratios, the milliseconds are those of one
-machine. *n* is a batch. The paper's columns are the batches in memory and its time for an epoch against that
-of one method, the least and the greatest over its data sets.
+Made by `python -m benchmarks costs --out docs/costs.json --page docs/costs.md`; do not edit. All methods
+take turns in one run, and the fastest turn of each counts. Compare the ratios: the milliseconds depend on the
+machine. *n* is the size of a batch. The columns *with gradient* and *without* count the samples that pass the
+network. The paper's columns are its batches in memory, and its time per epoch divided by that of one method,
+from the lowest to the highest of its data sets.
 
-A run's `batches_in_memory` counts what the step holds for its gradient, the column *with gradient*. The paper
-counts 2 for C-Mixup, whose partners are fetched from the training set. Here they are one more array of *n*
-rows that the blend is written into, just as Mixup's permuted copy is, and only the blend passes the network:
-C-Mixup counts 1 like Mixup, and the measured MB say the same. (The authors' SK Mixup for regression fetches
-its partners in the same way, and the paper counts 1 for it.)
+The paper counts 2 batches in memory for C-Mixup, whose partners come from the training set. Only the mixed
+batch passes the network, as with Mixup, so C-Mixup counts as 1 here, and the measured MB confirm it. (The
+authors' SK Mixup for regression takes its partners in the same way, and the paper counts 1 for it.) The value
+`batches_in_memory` of a run is the column *with gradient*.
 """
 
 
@@ -64,7 +64,7 @@ CLAIMS = (
         "sk-mixup",
         4.0,
         note="the released C-Mixup prepares an N × N table and draws from it at every step; "
-        "here only the batch's rows of it are formed",
+        "tailormix computes only the rows of the batch",
     ),
     Claim("SK Mixup is as fast as Mixup in regression", SERIES, "sk-mixup", "mixup", 1.0, "at most"),
     Claim("SK Mixup holds a single batch, like Mixup", IMAGES, "sk-mixup", "mixup", 1.0, "at most", "bytes"),
@@ -76,7 +76,7 @@ CLAIMS = (
         2.0,
         "about",
         "bytes",
-        note="two batches pass the network, and the blends after every stage are held besides",
+        note="two batches pass the network, and the mixtures after every stage are stored as well",
     ),
     Claim("RankMixup holds four times the data", IMAGES, "rankmixup", "mixup", 4.0, "about", "bytes"),
 )

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailormix import checks
-from tailormix.metrics import classification, regression
+from tailormix.metrics.classification import accuracy, aece, brier, classwise_ece, debiased_ece, ece, mce, nll
+from tailormix.metrics.regression import (
+    coverage,
+    ence,
+    ence_as_published,
+    gaussian_nll,
+    mae,
+    mape,
+    rmse,
+    uce,
+    uce_as_published,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +36,8 @@ class MetricInfo:
     function: Callable[..., float]
     arrays: tuple[str, ...]
     class_name: str
-    higher_is_better: bool | None = False
     bounds: tuple[float, float] = (0.0, math.inf)
+    higher_is_better: bool | None = False
     percent: bool = False
 
     @property
@@ -37,84 +48,45 @@ class MetricInfo:
 
 _CLASSES = ("predictions", "targets")
 _POINT = ("mean", "targets")
-_GAUSSIAN = ("mean", "std", "targets")
+_GAUSS = ("mean", "std", "targets")
 _SHARE = (0.0, 1.0)
 
 METRICS: dict[str, MetricInfo] = {
-    "accuracy": MetricInfo(
-        "Accuracy", "top-1 accuracy", classification.accuracy, _CLASSES, "Accuracy", True, _SHARE
-    ),
-    "nll": MetricInfo("NLL", "negative log-likelihood", classification.nll, _CLASSES, "NLL"),
+    "accuracy": MetricInfo("Accuracy", "top-1 accuracy", accuracy, _CLASSES, "Accuracy", _SHARE, True),
+    "nll": MetricInfo("NLL", "negative log-likelihood", nll, _CLASSES, "NLL"),
     "brier": MetricInfo(
-        "Brier",
-        "squared distance to the one-hot target",
-        classification.brier,
-        _CLASSES,
-        "Brier",
-        bounds=(0.0, 2.0),
+        "Brier", "squared distance to the one-hot target", brier, _CLASSES, "Brier", (0.0, 2.0)
     ),
-    "ece": MetricInfo(
-        "ECE", "expected calibration error", classification.ece, _CLASSES, "ECE", bounds=_SHARE
-    ),
-    "aece": MetricInfo(
-        "AECE", "calibration error, equal-mass bins", classification.aece, _CLASSES, "AECE", bounds=_SHARE
-    ),
+    "ece": MetricInfo("ECE", "expected calibration error", ece, _CLASSES, "ECE", _SHARE),
+    "aece": MetricInfo("AECE", "calibration error, equal-mass bins", aece, _CLASSES, "AECE", _SHARE),
     "classwise_ece": MetricInfo(
-        "Class-wise ECE",
-        "calibration error of each class",
-        classification.classwise_ece,
-        _CLASSES,
-        "ClasswiseECE",
-        bounds=_SHARE,
+        "Class-wise ECE", "calibration error of each class", classwise_ece, _CLASSES, "ClasswiseECE", _SHARE
     ),
     "debiased_ece": MetricInfo(
-        "Debiased ECE",
-        "l2 calibration error less its noise",
-        classification.debiased_ece,
-        _CLASSES,
-        "DebiasedECE",
-        bounds=_SHARE,
+        "Debiased ECE", "l2 calibration error less its noise", debiased_ece, _CLASSES, "DebiasedECE", _SHARE
     ),
-    "mce": MetricInfo("MCE", "maximum calibration error", classification.mce, _CLASSES, "MCE", bounds=_SHARE),
-    "rmse": MetricInfo("RMSE", "root mean squared error", regression.rmse, _POINT, "RMSE"),
-    "mae": MetricInfo("MAE", "mean absolute error", regression.mae, _POINT, "MAE"),
-    "mape": MetricInfo(
-        "MAPE", "mean absolute error in percent", regression.mape, _POINT, "MAPE", percent=True
-    ),
+    "mce": MetricInfo("MCE", "maximum calibration error", mce, _CLASSES, "MCE", _SHARE),
+    "rmse": MetricInfo("RMSE", "root mean squared error", rmse, _POINT, "RMSE"),
+    "mae": MetricInfo("MAE", "mean absolute error", mae, _POINT, "MAE"),
+    "mape": MetricInfo("MAPE", "mean absolute error in percent", mape, _POINT, "MAPE", percent=True),
     "gaussian_nll": MetricInfo(
         "Gaussian NLL",
         "negative log-likelihood of N(mean, std²)",
-        regression.gaussian_nll,
-        _GAUSSIAN,
+        gaussian_nll,
+        _GAUSS,
         "GaussianNLL",
-        bounds=(-math.inf, math.inf),
+        (-math.inf, math.inf),
     ),
-    "uce": MetricInfo("UCE", "squared error against variance", regression.uce, _GAUSSIAN, "UCE"),
-    "ence": MetricInfo(
-        "ENCE", "relative error of the standard deviation", regression.ence, _GAUSSIAN, "ENCE"
-    ),
+    "uce": MetricInfo("UCE", "squared error against variance", uce, _GAUSS, "UCE"),
+    "ence": MetricInfo("ENCE", "relative error of the standard deviation", ence, _GAUSS, "ENCE"),
     "coverage": MetricInfo(
-        "Coverage",
-        "share inside the 95 % prediction interval",
-        regression.coverage,
-        _GAUSSIAN,
-        "Coverage",
-        None,
-        _SHARE,
+        "Coverage", "share inside the 95 % prediction interval", coverage, _GAUSS, "Coverage", _SHARE, None
     ),
     "uce_as_published": MetricInfo(
-        "UCE (as published)",
-        "UCE under the two-row reading",
-        regression.uce_as_published,
-        _GAUSSIAN,
-        "UCEAsPublished",
+        "UCE (as published)", "UCE under the two-row reading", uce_as_published, _GAUSS, "UCEAsPublished"
     ),
     "ence_as_published": MetricInfo(
-        "ENCE (as published)",
-        "ENCE under the two-row reading",
-        regression.ence_as_published,
-        _GAUSSIAN,
-        "ENCEAsPublished",
+        "ENCE (as published)", "ENCE under the two-row reading", ence_as_published, _GAUSS, "ENCEAsPublished"
     ),
 }
 

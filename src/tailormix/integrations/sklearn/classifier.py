@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 import torch
-from scipy.optimize import minimize_scalar
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import column_or_1d, validate_data
 from torch.nn import functional
 
+from tailormix.calibration.temperature import fit_temperature
 from tailormix.integrations.sklearn.base import SPARSE, MixupEstimator, dense, method_of
 from tailormix.integrations.sklearn.network import Network, Problem
+from tailormix.metrics.inputs import classification_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 PRIOR = 0.7  # standard deviation of log T before any row is seen
-REACH = 5.0  # |log T| at most
 
 
 @final
@@ -208,11 +207,5 @@ def careful_temperature(logits: Tensor, targets: Tensor) -> float:
     >>> round(careful_temperature(z[:3], y[:3]), 2)
     0.77
     """
-    logits = logits.double()
-
-    def objective(log_t: float) -> float:
-        nll = functional.cross_entropy(logits / math.exp(log_t), targets, reduction="sum")
-        return float(nll) + log_t**2 / (2 * PRIOR**2)
-
-    found = minimize_scalar(objective, bounds=(-REACH, REACH), method="bounded", options={"xatol": 1e-9})
-    return math.exp(found.x)
+    inputs = classification_inputs(logits, targets, from_logits=True)
+    return fit_temperature(inputs, prior=PRIOR).temperature

@@ -42,7 +42,7 @@ class Walk:
 def walk(call: Callable[[], Any]) -> Walk:
     """What ``call`` enters; comprehensions and generators that are resumed are no functions of their own."""
     frames: list[tuple[str, str]] = []
-    seen: list[FrameType] = []  # kept, so that no frame takes the identity of one that has ended
+    seen: list[FrameType] = []  # held, so that no frame takes the identity of one that has ended
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         path, name = Path(frame.f_code.co_filename), frame.f_code.co_name

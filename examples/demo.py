@@ -101,7 +101,7 @@ def table(problem: Problem) -> Table:
 def findings(problems: list[Problem]) -> Markup:
     """What the numbers of these runs say."""
     items = [
-        Markup("<li><b>{}, {}</b>: {}</li>").format(problem.title, group.label, judgement(group))
+        Markup("<li><b>{}, {}</b>: {}</li>").format(problem.title, group.label, describe(group))
         for problem in problems
         for group in problem.groups
     ]
@@ -121,7 +121,7 @@ def range_of(problem: Problem) -> str:
     )
 
 
-def judgement(group: Group) -> str:
+def describe(group: Group) -> str:
     """Accuracy beside mean confidence, over all seeds, and which of them is larger."""
     curve = pooled_reliability(group)
     accuracy, confidence = 100 * curve.mean_accuracy, 100 * curve.mean_confidence

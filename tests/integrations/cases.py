@@ -1,4 +1,4 @@
-"""Shared by the tests of the integrations: methods that are ready for classes, and packages that may miss."""
+"""Shared by the tests of the integrations: methods for classification, and packages that may be missing."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tailormix.methods import METHODS
 if TYPE_CHECKING:
     from types import ModuleType
 
-ONLY_NUMBERS = "c-mixup"
-CLASSIFIERS = [name for name in sorted(METHODS) if name != ONLY_NUMBERS]
+REGRESSION_ONLY = "c-mixup"
+CLASSIFIERS = [name for name in sorted(METHODS) if name != REGRESSION_ONLY]
 BATCH_FORMS = [name for name in CLASSIFIERS if build_method(name).batch_form]
 
 

@@ -12,7 +12,7 @@ from lightning.pytorch import Trainer
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from integrations.cases import ONLY_NUMBERS, ready
+from integrations.cases import REGRESSION_ONLY, ready
 from integrations.lightning_modules import CLASSES, CPU, Net, Numbers, Pictures, Stepping, fit
 from nets import Staged
 from tailormix import Mixup, SKMixup, build_method, embed
@@ -46,7 +46,7 @@ def test_the_callback_mixes_training_batches_by_embeddings(model: str | None) ->
     assert [len(batch[0]) for batch in module.seen["train"]] == [8, 8, 4]
 
 
-def test_validation_is_left_alone() -> None:
+def test_validation_batches_are_not_mixed() -> None:
     module, data = Net(), Pictures()
     fit(module, MixupCallback(Mixup(num_classes=CLASSES)), epochs=2)
     batches = module.seen["val"][-3:]
@@ -64,7 +64,7 @@ def test_dictionaries_are_mixed_by_their_keys() -> None:
 
 
 def test_the_model_keeps_its_mode_and_statistics() -> None:
-    """The extra pass is no training step: BatchNorm has counted one pass a batch."""
+    """The extra pass is no training step: BatchNorm has counted one pass per batch."""
     module = Net()
     module.net = nn.Sequential(nn.Flatten(), nn.Linear(16, 5), nn.BatchNorm1d(5), nn.Linear(5, CLASSES))
     fit(module, MixupCallback(SKMixup(num_classes=CLASSES)), epochs=2)
@@ -106,7 +106,7 @@ def test_the_seed_of_seed_everything_is_the_default(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_trains_as_in_a_plain_loop(name: str) -> None:
     """C-Mixup is for real targets, the rest for classes."""
-    real = name == ONLY_NUMBERS
+    real = name == REGRESSION_ONLY
     method = build_method(name, partners="batch") if real else ready(name, CLASSES)
     data, module, plain = (Numbers() if real else Pictures()), Stepping(method), Stepping(method)
     if real:
@@ -139,14 +139,14 @@ def test_tuples_cannot_be_mixed_in_place() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(METHODS) if not build_method(name).batch_form])
-def test_methods_without_a_batch_form_are_refused(name: str) -> None:
+def test_methods_without_a_batch_form_are_rejected(name: str) -> None:
     with pytest.raises(
         TypeError, match=r"needs the model: use tailormix\.integrations\.lightning.mixup_loss"
     ):
         MixupCallback(build_method(name, num_classes=CLASSES))
 
 
-def test_names_are_no_methods() -> None:
+def test_a_name_is_not_a_method() -> None:
     with pytest.raises(TypeError, match=r"got str: build it with build_method\('sk-mixup'\)"):
         MixupCallback("sk-mixup")
     with pytest.raises(TypeError, match=r"method must be a tailormix\.Method, got int"):

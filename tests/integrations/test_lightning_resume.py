@@ -90,6 +90,6 @@ def test_the_history_counts_epochs_and_is_in_the_checkpoint(tmp_path: Path) -> N
     assert 0 < int(module.criterion.counts.sum()) <= 4 * ROWS
 
 
-def test_a_history_outside_the_module_is_refused() -> None:
+def test_a_history_outside_the_module_is_rejected() -> None:
     with pytest.raises(ValueError, match="CRL keeps a history, which checkpoints hold only if"):
         fit(Stepping(build_method("erm"), build("crl", size=ROWS), keep=False, ids=2))

@@ -1,4 +1,4 @@
-"""Lightning and Hugging Face's trainer under DDP: two real processes under ``torchrun``, asked in one go."""
+"""Lightning and Hugging Face's trainer under DDP: two real processes under ``torchrun``."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_it_is_the_batch_form_with_the_embeddings_of_the_model() -> None:
     assert torch.equal(target, expected_y)
 
 
-def test_the_model_comes_out_as_it_went_in() -> None:
+def test_the_model_is_not_changed() -> None:
     model = conv_net().train()
     before = {key: value.clone() for key, value in model.state_dict().items()}
     MixupFn(SKMixup(num_classes=3), model=model)(X, Y)
@@ -71,7 +71,7 @@ def test_smoothing_is_mixed_like_the_targets() -> None:
     torch.testing.assert_close(smooth(X, Y)[1], plain(X, Y)[1] * 0.4 + 0.2)
 
 
-def test_x_is_left_as_it_is() -> None:
+def test_x_is_not_changed() -> None:
     x = X.clone()
     mixed, _ = MixupFn(Mixup(num_classes=3), generator=seeded())(x, Y)
     assert torch.equal(x, X)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
@@ -306,11 +306,13 @@ class SeparatedBetas:
     Attributes:
         alpha: shape of the Beta.
         margin: least difference of the two, in (0, 1).
+        candidates: how many are drawn for each.
 
     """
 
     alpha: float = 1.0
     margin: float = 0.5
+    candidates: int = field(init=False)
     needs_embeddings: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -321,15 +323,15 @@ class SeparatedBetas:
             raise ValueError(
                 f"margin={self.margin} with alpha={self.alpha} leaves {share:.2g} of all draws: lower one"
             )
+        candidates = 1 if share >= 1 else math.ceil(math.log(1e-12) / math.log1p(-share))
+        object.__setattr__(self, "candidates", candidates)
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
         return Plan(partner, self.pairs(draws, 1)[0].expand(len(batch)))
 
     def pairs(self, draws: Draws, count: int) -> Tensor:
         """λ₁ and λ₂ of ``count`` draws, (2, count)."""
-        share = feasible_share(self.alpha, self.margin)
-        candidates = 1 if share >= 1 else math.ceil(math.log(1e-12) / math.log1p(-share))
-        b = draw_beta(self.alpha, 2 * count * candidates, draws).view(2, count, candidates)
+        b = draw_beta(self.alpha, 2 * count * self.candidates, draws).view(2, count, self.candidates)
         near = torch.minimum(b, 1 - b)  # 1 - λ₁ and λ₂: two independent draws of one law on [0, ½]
         feasible = near.sum(0) <= 1 - self.margin
         first = feasible.to(torch.uint8).argmax(1, keepdim=True)

@@ -140,8 +140,10 @@ class Method:
         Args:
             model: maps inputs to logits (n, C) or to predictions shaped like the targets.
             x: inputs (n, ...).
-            y: class indices (n,), soft rows (n, C) with ``num_classes`` set, or real targets (n, ...).
-            criterion: (predictions, targets) → scalar or (n,). Default: cross-entropy or squared error.
+            y: class indices (n,), soft rows (n, C) with ``num_classes`` set, or real targets (n, ...). Rows
+                of several labels each go with ``num_classes`` and a criterion per class.
+            criterion: (predictions, targets) → scalar, (n,) or (n, C). By default cross-entropy, or squared
+                error for real targets.
             ids: the samples' numbers in the training set, for criteria with a history (CRL).
             weight: weights (n,) of the samples; needs a criterion that returns (n,).
             embeddings: (n, ...), if they are at hand; otherwise they are measured where they are needed.

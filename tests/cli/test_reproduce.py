@@ -1,4 +1,4 @@
-"""``tailormix reproduce`` from outside: a made table is run, resumed, shown, kept and put on a page."""
+"""``tailormix reproduce`` from outside: a small table is run, resumed, shown, written and put on a page."""
 
 import json
 from collections.abc import Iterator

@@ -90,6 +90,10 @@ def no_temperature(path: Path) -> None:
     change(path, temperature=None)
 
 
+def odd_seed(path: Path) -> None:
+    change(path, seed={})
+
+
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
@@ -105,6 +109,7 @@ def no_temperature(path: Path) -> None:
         (bad_history, "metrics.jsonl is not JSON"),
         (odd_history, "without epoch, loss or seconds"),
         (no_temperature, "'temperature' is missing"),
+        (odd_seed, "must be a string, a bytes-like object or a real number"),
     ],
 )
 def test_a_bad_run_is_named_and_left_out(harm, said: str, tmp_path: Path) -> None:

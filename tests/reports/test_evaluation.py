@@ -62,6 +62,13 @@ def test_an_undefined_metric_is_noted_not_fatal() -> None:
     assert any(row["before"] == "undefined" for row in table_rows(found))
 
 
+def test_an_infinite_nll_is_shown() -> None:
+    logits = np.array([[0.0, -np.inf], [0.0, 1.0]])
+    found = evaluate(Predictions(logits=logits, targets=np.array([1, 1])), settings=QUICK)
+    assert {row["title"]: row["before"] for row in table_rows(found)}["NLL"] == "inf"
+    assert found.as_dict()["before"]["nll"]["value"] is None
+
+
 def test_probabilities_and_binary() -> None:
     logits, targets = classifier(100)
     p = Predictions(probabilities=logits.softmax(1)[:, 0], targets=(targets == 0).long())

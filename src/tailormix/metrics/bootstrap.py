@@ -292,9 +292,7 @@ def _summed(metric: str, arrays: Sequence[Array], options: dict[str, Any]) -> Su
 def _random_groups(n: int, width: int, seed: int) -> list[torch.Tensor]:
     """Return the rows of each group; up to 1000 rows are groups by themselves, unless sums are very wide."""
     groups = min(n, MOST_GROUPS, max(100, TABLE_VALUES // width))
-    order = (
-        torch.randperm(n, generator=torch.Generator().manual_seed(seed)) if groups < n else torch.arange(n)
-    )
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     return list(order.tensor_split(groups))
 
 

@@ -269,4 +269,6 @@ def decimals_of(value: float) -> int:
     >>> decimals_of(0.0423), decimals_of(123.4)
     (4, 0)
     """
-    return 4 if value == 0 else min(6, max(0, 2 - math.floor(math.log10(abs(value)))))
+    if value == 0 or not math.isfinite(value):
+        return 4
+    return min(6, max(0, 2 - math.floor(math.log10(abs(value)))))

@@ -130,9 +130,9 @@ def best_file(folder: Path, epoch: int) -> Path:
 
 def drop_old_bests(folder: Path, keep: set[int]) -> None:
     """Remove the best weights that no checkpoint refers to any more."""
-    kept = {best_file(folder, epoch) for epoch in keep}
+    needed = {best_file(folder, epoch) for epoch in keep}
     for path in folder.glob("best-*.safetensors"):
-        if path not in kept:
+        if path not in needed:
             path.unlink(missing_ok=True)
 
 

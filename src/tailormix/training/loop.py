@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tailormix.training.settings import Settings
 
 
-SYNC_EVERY = 25  # steps between two looks at the loss, where a look makes a device wait; on CPUs every step
+SYNC_EVERY = 25  # steps after which the loss is read from a device, which has to wait for that; on CPUs 1
 
 
 class NonFiniteLoss(run_folder.RunError):
@@ -102,7 +102,7 @@ def fit(fabric: Fabric, setup: Setup, settings: Settings, path: Path, report: Re
     trainer = Trainer(fabric, setup, settings, path, report)
     trainer.resume()
     state_size = sum(tensor.nbytes for tensor in setup.model.state_dict().values())
-    run_folder.need_room(path, 3 * state_size)  # weights, and as much again twice for the optimiser
+    run_folder.need_room(path, 3 * state_size)  # the weights, and twice as much for the optimiser
     if fabric.is_global_zero:
         run_folder.rewrite_metrics(path, trainer.state.history)
     with stop_on_signal() as stop:

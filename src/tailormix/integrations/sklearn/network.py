@@ -1,4 +1,4 @@
-"""The network inside an estimator: how it is built, trained and asked for outputs."""
+"""The network inside an estimator: how it is built and trained, and its outputs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """``tailormix reproduce`` from outside: a small table is run, resumed, shown, written and put on a page."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,10 @@ from typer.testing import CliRunner
 
 from small_table import TABLE, write_table
 from tailormix.cli.main import app
-from tailormix.cli.results import pages
+from tailormix.cli.results import page
 from tailormix.experiments import parallel, read
 from tailormix.experiments.running import run_experiment
 from tailormix.paper.planning import plan_runs
-from tailormix.paper.results_page import BEGIN, END
 from tailormix.paper.tables import read_table
 from tailormix.training.run_folder import RunError
 
@@ -97,30 +97,31 @@ def test_a_second_call_runs_only_what_is_missing_and_a_third_nothing(
 
 def test_the_page_is_made_of_the_files_alone(ran: tuple[Path, Any], tmp_path: Path) -> None:
     folder, _ = ran
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    arguments = ["results", "--folder", str(folder / "results"), "--readme", str(readme)]
-    arguments += ["-o", str(tmp_path / "docs" / "results.md")]
+    output = tmp_path / "docs" / "results.md"
+    arguments = ["results", "--folder", str(folder / "results"), "-o", str(output)]
     assert call(*arguments, "--check").exit_code == 1
     assert call(*arguments).exit_code == 0
-    page, front = (tmp_path / "docs" / "results.md").read_bytes(), readme.read_text()
     assert call(*arguments).stdout == ""  # nothing to write: the same bytes
     assert call(*arguments, "--check").exit_code == 0
-    assert b"## Made" in page
-    assert b"| row | Accuracy" in page
-    assert front.startswith(f"before\n{BEGIN}\n| the paper's claim")
-    assert front.endswith(f"{END}\nafter\n")
-    readme.write_text("no markers")
-    assert "needs the lines" in said(call(*arguments))
+    assert "## Made" in output.read_text()
+    assert "| row | Accuracy" in output.read_text()
+
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_what_is_committed_is_what_the_results_give() -> None:
-    root = Path(__file__).parents[2]
-    readme = root / "README.md"
-    marked = BEGIN in readme.read_text(encoding="utf-8")
-    texts = pages(root / "docs" / "results", root / "docs" / "results.md", readme if marked else None)
-    for path, text in texts.items():
-        assert path.read_text(encoding="utf-8") == text, f"{path} is stale: tailormix results"
+    output = ROOT / "docs" / "results.md"
+    assert output.read_text(encoding="utf-8") == page(ROOT / "docs" / "results", output)
+
+
+def test_the_readme_quotes_the_page() -> None:
+    results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"^\| (.+?) \| (.+ ± .+) \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert len(quoted) == 4
+    for row, numbers in quoted:
+        lines = [line for line in results.splitlines() if line.startswith(f"| {row} |")]
+        assert any(all(number in line for number in numbers.split(" | ")) for line in lines), row
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,11 @@ from tailormix.paper.claims import evaluate_claim, read_claims
 from tailormix.paper.results import read_all_results
 from tailormix.paper.tables import Table, read_table
 
-CLAIMS, FRONT = read_claims()["claims"], read_claims()["front"]
+CLAIMS = read_claims()
 
 
 def table_of(results: str) -> Table:
     return read_table(results.removesuffix("-released").removesuffix("-small"))
-
-
-@pytest.mark.parametrize("results", FRONT)
-def test_the_front_page_shows_columns_that_exist(results: str) -> None:
-    assert set(FRONT[results]) <= {column.name for column in table_of(results).columns}
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["claim"])

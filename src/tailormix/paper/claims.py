@@ -22,17 +22,17 @@ EXPECTED = ("better", "worse", "equal", "near the paper")
 NEAR = 2.0  # pooled standard deviations
 
 
-def read_claims() -> dict[str, Any]:
-    """The file of claims, with what the front page shows."""
-    found = read_data("claims")
-    for claim in found["claims"]:
+def read_claims() -> list[dict[str, Any]]:
+    """The paper's claims, each with the comparisons that decide it."""
+    claims: list[dict[str, Any]] = read_data("claims")["claims"]
+    for claim in claims:
         for key in claim:
             checks.known("key of a claim", key, KEYS)
         for comparison in claim["compare"]:
             for key in comparison:
                 checks.known(f"key of a comparison of {claim['claim']!r}", key, COMPARISON_KEYS)
             checks.known("expect", comparison.get("expect", "better"), EXPECTED)
-    return found
+    return claims
 
 
 def evaluate_claim(claim: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

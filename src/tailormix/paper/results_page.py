@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
-BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 NONE = "–"
 LONGEST = 12  # list of facts that is shown
 MARKS = {1: "¹", 2: "²"}
@@ -45,34 +44,6 @@ def results_page(
 def results_section(results: Mapping[str, Any], folder: str) -> str:
     """A table or a figure under its heading."""
     return _figure_section(results, folder) if "facts" in results else _table_section(results)
-
-
-def front_section(
-    results: Sequence[Mapping[str, Any]], claims: Sequence[Mapping[str, Any]], page: str, folder: str
-) -> str:
-    """The short form for a front page: verdicts, a few tables, figures, and the link to the page."""
-    parts = markdown_table(
-        ["the paper's claim", "verdict here"], [[c["claim"], c["verdict"]] for c in claims]
-    )
-    for one in results:
-        parts += ["", f"**{heading(one)}**"]
-        for setting in one["settings"]:
-            parts += ["", *_numbers_table(setting)]
-        parts += [line for image in _images(one, folder) for line in ("", image)]
-        parts += ["", f"Made with {made_with(one)}."]
-    return "\n".join([*parts, "", f"All results, with tests and explanations: [{page}]({page})."])
-
-
-def replace_between_markers(text: str, section: str) -> str:
-    r"""The text with ``section`` in place of what stands between the markers.
-
-    >>> replace_between_markers("a <!-- results:begin --> old <!-- results:end --> b", "new")
-    'a <!-- results:begin -->\nnew\n<!-- results:end --> b'
-    """
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise ValueError(f"the file needs the lines {BEGIN} and {END} once each")
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n{section}\n{END}{rest.partition(END)[2]}"
 
 
 def _measured_text(claim: Mapping[str, Any]) -> str:

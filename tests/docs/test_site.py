@@ -32,6 +32,7 @@ REFERENCE = {
         for name in ("calibration", "data", "losses", "metrics", "models", "reports")
     },
 }
+MADE = {"mine.toml"}  # files that a page makes
 FETCHING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 
 
@@ -118,18 +119,16 @@ def tasks_of(name: str) -> str:
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)
 def test_files_and_names_on_a_page_exist(page: Path) -> None:
-    """`path/file.py` exists, `file.py` (`name`) has that name in it, and `tailormix.a.b` can be imported."""
+    """`path/file.py` exists, `file.py` (`name`) defines that name, and `tailormix.a.b` can be imported."""
     text = page.read_text(encoding="utf-8")
     for path, names in re.findall(r"`([\w./-]+(?:\.py|\.toml|/))`(?: \(((?:`[^`]+`(?:, )?)+)\))?", text):
         found = [root / path for root in (ROOT, ROOT / "src" / "tailormix") if (root / path).exists()]
         assert found or path in MADE, f"{name_of(page)} names {path}"
         for name in re.findall(r"`(?:\w+\.)?(\w+)[^`]*`", names):
-            assert re.search(rf"\b{name}\b", found[0].read_text(encoding="utf-8")), f"{path} has no {name}"
+            defined = rf"\b(def|class) {name}\b|\b{name}: "
+            assert re.search(defined, found[0].read_text(encoding="utf-8")), f"{path} has no {name}"
     for name in re.findall(r"`(tailormix(?:\.\w+)+)", text):
         pkgutil.resolve_name(name)
-
-
-MADE = {"mine.toml"}  # files that a page makes
 
 
 def test_links_of_readme_and_contributing_lead_somewhere() -> None:

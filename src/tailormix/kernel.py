@@ -43,18 +43,17 @@ def pair_distance(
     """
     if partner.shape != z.shape[:1]:
         raise ValueError(f"partner must have shape {tuple(z.shape[:1])}, got {tuple(partner.shape)}")
+    points = z.detach() if z.is_floating_point() and z.itemsize >= 4 else z.detach().float()
+    others = points if partners is None or partners is z else partners.detach()
+    difference = (points - others[partner]).reshape(len(z), math.prod(z.shape[1:]))
     # In float64, where squares of float32 neither overflow nor vanish; one kind of device has none.
     wide = torch.float32 if z.device.type == "mps" else torch.float64
-    points = z.detach().to(wide)
-    others = points if partners is None or partners is z else partners.detach().to(wide)
-    difference = points - others[partner]
-    distance = difference.square().reshape(len(z), math.prod(z.shape[1:])).sum(1)
-    if not squared:
-        distance = distance.sqrt()
+    length: Tensor = torch.linalg.vector_norm(difference, dim=1, dtype=wide)
+    distance = length.square() if squared else length
     mean = distance.mean() if group is None else _mean_over(distance, group)
     if mean.is_cpu and not torch.compiler.is_compiling() and not math.isfinite(mean.item()) and len(z):
         _reject_points(~distance.isfinite(), " or in its partner's")
-    relative = torch.where((mean > 0) & mean.isfinite(), distance / mean, 1.0)
+    relative = (distance / mean).nan_to_num(1.0)  # 0 / 0 where all points are equal
     return relative.to(torch.float64 if z.dtype == torch.float64 else torch.float32)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from tailormix import checks
 
@@ -71,6 +72,11 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
     if not isinstance(tau, torch.Tensor):
         tau = torch.full((), min(checks.number("tau", tau), INFINITE), dtype=wide, device=lam.device)
     tau = tau.to(wide)
+    if lam.shape != tau.shape:
+        shape = np.broadcast_shapes(lam.shape, tau.shape)
+        lam, tau = lam.expand(shape), tau.expand(shape)
+    if lam.numel() == 0:
+        return torch.empty_like(lam)
     family = EXACT_WARPS if exact else WARPS
     warped = family[kind](lam, tau)
     # Values outside the domain give NaN. A look for it is free on the CPU; elsewhere a step would wait.
@@ -95,21 +101,18 @@ def _inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
     """
     lam = lam.to(tau.dtype)
     level = torch.logit(torch.minimum(lam, 1 - lam))
-    warped = torch.sigmoid(_slope(level, ROWS / (1 + 3 * tau.sqrt())) * level)
+    warped = torch.sigmoid(_slope(level, 1 / (1 + 3 * tau.sqrt())) * level)
     return torch.where(lam > 0.5, 1 - warped, warped)
 
 
 def _slope(level: Tensor, row: Tensor) -> Tensor:
-    """Bilinear interpolation in the table, at logits ≤ 0 and at rows 768/(1 + 3√τ)."""
+    """Bilinear interpolation in the table, at logits ≤ 0 and at rows 1/(1 + 3√τ)."""
     compiling = torch.compiler.is_compiling()  # a compiled graph holds its own copy of the table
     table = TABLE.to(level.device, level.dtype) if compiling else _table_on(level.device, level.dtype)
-    slopes = table.view(-1)
-    column = COLUMNS * torch.tanh(-COLUMN_SCALE / 2 * level)  # from 0 at λ = ½
-    top, left = row.long().clamp(0, ROWS - 1), column.long().clamp(0, COLUMNS - 1)
-    corner, width = top * (COLUMNS + 1) + left, COLUMNS + 1
-    upper = torch.lerp(slopes[corner], slopes[corner + 1], column - left)
-    lower = torch.lerp(slopes[corner + width], slopes[corner + width + 1], column - left)
-    return torch.lerp(upper, lower, row - top)
+    column = torch.tanh(-COLUMN_SCALE / 2 * level)  # from 0 at λ = ½ to 1 at λ = 0
+    places = torch.stack((column, row), dim=-1).view(1, 1, -1, 2)
+    slope = functional.grid_sample(table[None, None], 2 * places - 1, align_corners=True).view(level.shape)
+    return torch.where(row.isnan(), row, slope)  # the sampler makes numbers of NaN
 
 
 def _beta(lam: Tensor, tau: Tensor) -> Tensor:
@@ -119,7 +122,7 @@ def _beta(lam: Tensor, tau: Tensor) -> Tensor:
     rises by between ½ and 1.3: four steps reach the last digit from any start.
     """
     lam, tau = lam.detach().to(tau.dtype), tau.detach()
-    row = ROWS - ROWS / (1 + tau.sqrt() / 3)  # that of 1/τ
+    row = 1 - 1 / (1 + tau.sqrt() / 3)  # that of 1/τ
 
     def log_slope(log_level: Tensor) -> Tensor:
         return _slope(-log_level.exp(), row).log()

@@ -78,8 +78,8 @@ def tune(
     Example: tailormix tune digits-mlp --over method.tau_std=0.25,0.5,1 --over method.tau_max=log:0.1..10
     """
     search, protocol = _search(experiment, over or [], settings or [], splits, objective, pruner)
-    from tailormix.experiments.tuning.results import BEST, write_results
     from tailormix.experiments.tuning.space import grid
+    from tailormix.experiments.tuning.summary import BEST, write_results
 
     folder = out / search.study_name
     folder.mkdir(parents=True, exist_ok=True)
@@ -197,7 +197,7 @@ def _bar(search: Search, trials: int) -> Iterator[tuple[Callable[[FrozenTrial], 
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from tailormix.experiments.tuning.results import as_dict
+    from tailormix.experiments.tuning.summary import as_dict
     from tailormix.training.progress import row_text
 
     console = Console(stderr=True)

@@ -15,7 +15,7 @@ from tailormix.data.augment import ImageTransform, normalisation
 from tailormix.data.files.location import unusable
 from tailormix.data.splits import DataSplits, MemorySplit, Task, three_ways
 from tailormix.data.streaming import class_files, file_split, subfolders
-from tailormix.data.tables import table_splits
+from tailormix.data.tabular import table_splits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

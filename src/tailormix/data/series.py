@@ -9,7 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.data.splits import DataSplits, SplitProtocol
-from tailormix.data.tables import read_numbers
+from tailormix.data.tabular import read_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,6 @@ from optuna.trial import TrialState, create_trial
 
 from tailormix.experiments import read
 from tailormix.experiments.tuning import study as studies
-from tailormix.experiments.tuning.results import as_dict
 from tailormix.experiments.tuning.space import parse_dimension
 from tailormix.experiments.tuning.study import (
     Search,
@@ -26,6 +25,7 @@ from tailormix.experiments.tuning.study import (
     optimise,
     taken_before,
 )
+from tailormix.experiments.tuning.summary import as_dict
 
 QUICK = ("epochs=1", "batch=180", "accelerator=cpu")
 

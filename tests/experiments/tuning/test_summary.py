@@ -8,8 +8,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from tailormix.experiments.tuning.objective import score
-from tailormix.experiments.tuning.results import as_dict, importance, pareto_front, sensitivity
 from tailormix.experiments.tuning.space import Dimension
+from tailormix.experiments.tuning.summary import as_dict, importance, pareto_front, sensitivity
 
 #: τ_std, accuracy and ECE after temperature of the paper's cross-validation table, in percent
 CIFAR10 = [

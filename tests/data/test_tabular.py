@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tailormix.data import DataError, load
-from tailormix.data.tables import scale_columns
+from tailormix.data.tabular import scale_columns
 
 
 def test_scaling_uses_the_named_rows_and_survives_constants() -> None:

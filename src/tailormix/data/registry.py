@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tailormix import checks
-from tailormix.data import custom, imagenet, images, series, shifted, tables, toys
+from tailormix.data import custom, imagenet, images, series, shifted, tabular, toys
 from tailormix.data.files import published
 from tailormix.data.files.location import data_root
 from tailormix.data.folds import fold_splits
@@ -65,7 +65,10 @@ DATASETS: dict[str, DataSet] = {
         images.load_fashion_mnist, "70 000 pictures of clothes, 28 x 28", published.FASHION_MNIST
     ),
     "airfoil": DataSet(
-        tables.load_airfoil, "noise of 1503 airfoil measurements, 5 features", published.AIRFOIL, "regression"
+        tabular.load_airfoil,
+        "noise of 1503 airfoil measurements, 5 features",
+        published.AIRFOIL,
+        "regression",
     ),
     "exchange-rate": DataSet(
         series.load_exchange_rate,

@@ -1,4 +1,4 @@
-"""Shared by the tests of the integrations: methods for classification, and packages that may be missing."""
+"""Shared by these tests: a batch, methods for classification, and packages that may be missing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from nets import seeded
 from tailormix import Method, build_method
 from tailormix.methods import METHODS
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+X, Y = torch.rand(7, 3, 8, 8, generator=seeded()), torch.tensor([0, 1, 2, 0, 1, 2, 0])
 REGRESSION_ONLY = "c-mixup"
 CLASSIFIERS = [name for name in sorted(METHODS) if name != REGRESSION_ONLY]
 BATCH_FORMS = [name for name in CLASSIFIERS if build_method(name).batch_form]

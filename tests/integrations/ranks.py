@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-import transformers
 from lightning.pytorch import LightningModule, Trainer
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
+from integrations.tiny_models import CLASSES, SGD, arguments, bert, sentences
 from tailormix import ERM, Method, Plan, build_method
+from tailormix.integrations.huggingface import MixupTrainer
 from tailormix.integrations.lightning import MixupCallback, mixup_loss
 from tailormix.interpolation import Linear
 from tailormix.objectives import MixedTargets
 from tailormix.pairs import RandomPairs
 
-ROWS, CLASSES, LENGTH = 16, 3, 5
+ROWS = 16
 SEEN: dict[str, list[Any]] = {"all ranks": [], "lam": []}
 
 
@@ -66,54 +67,17 @@ def lightning_weights(method: Method | None, *callbacks: Any) -> list[float]:
     draw = torch.Generator().manual_seed(0)
     data = TensorDataset(torch.rand(ROWS, 4, generator=draw), torch.arange(ROWS) % CLASSES)
     quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
-    trainer = Trainer(
-        max_epochs=1,
-        strategy="ddp",
-        accelerator="cpu",
-        devices=2,
-        callbacks=list(callbacks),
-        enable_checkpointing=False,
-        **quiet,
-    )
+    ranks = {"strategy": "ddp", "accelerator": "cpu", "devices": 2}
+    trainer = Trainer(max_epochs=1, callbacks=list(callbacks), enable_checkpointing=False, **ranks, **quiet)
     module = Net(method)
     trainer.fit(module, DataLoader(data, batch_size=4))
     return flat(module.net)
 
 
-def sentences() -> list[dict[str, Any]]:
-    tokens = torch.randint(1, 30, (ROWS, LENGTH), generator=torch.Generator().manual_seed(0))
-    return [{"input_ids": ids, "labels": number % CLASSES} for number, ids in enumerate(tokens)]
-
-
-def text_model() -> Any:
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    still = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    config = transformers.BertConfig(vocab_size=30, num_labels=CLASSES, **sizes, **still)
-    return transformers.BertForSequenceClassification(config)
-
-
-def text_arguments(folder: Path, rows: int) -> transformers.TrainingArguments:
-    return transformers.TrainingArguments(
-        str(folder),
-        per_device_train_batch_size=rows,
-        num_train_epochs=1,
-        learning_rate=0.3,
-        optim="sgd",  # Adam would not notice a loss that is twice as large
-        max_grad_norm=0.0,
-        use_cpu=True,
-        report_to="none",
-        disable_tqdm=True,
-        save_strategy="no",
-        dataloader_pin_memory=False,
-    )
-
-
 def text_weights(folder: Path, method: Method) -> list[float]:
     """The weights after an epoch with two rows a step on each rank."""
-    from tailormix.integrations.huggingface import MixupTrainer
-
-    trainer = MixupTrainer(text_model(), text_arguments(folder, 2), train_dataset=sentences(), method=method)
+    settings = arguments(folder, per_device_train_batch_size=2, **SGD)
+    trainer = MixupTrainer(bert(), settings, train_dataset=sentences(), method=method)
     trainer.train()
     return flat(trainer.model)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -13,25 +15,34 @@ from tailormix import ManifoldMixup, Mixup, embed
 from tailormix.integrations.dictionary_model import DictionaryModel, token_tensor
 
 
+def viewed(*rows: int, model: Any = None) -> tuple[Any, Any, Tensor, Tensor, dict[str, Tensor]]:
+    """A model, its view for some sentences, their tensor, labels and batch."""
+    model = bert() if model is None else model
+    batch = collated([sentences()[row] for row in rows])
+    labels = batch.pop("labels")
+    return model, DictionaryModel(model, batch, "input_ids"), token_tensor(model, batch), labels, batch
+
+
 def test_the_view_of_clean_sentences_is_the_model() -> None:
-    model, batch = bert().eval(), collated(sentences())
-    batch.pop("labels")
-    view = DictionaryModel(model, batch, "input_ids")
-    x = token_tensor(model, batch)
+    model, view, x, _, batch = viewed(*range(ROWS), model=bert().eval())
     assert x.shape == (ROWS, LENGTH, SMALL["hidden_size"] + 1)
     torch.testing.assert_close(view(x), model(**batch).logits)
     torch.testing.assert_close(view(torch.cat((x, x))), model(**batch).logits.repeat(2, 1))
 
 
-def test_mixed_sentences_see_the_union_of_their_masks() -> None:
-    """Rows 0 and 1 have 3 and 4 tokens; mixed with each other both have 4, with λ = 1 they keep theirs."""
-    model, batch = bert(), collated(sentences()[:2])
-    batch.pop("labels")
+def masks_of(model: Any) -> list[Tensor]:
+    """The masks of the passes to come."""
     seen: list[Tensor] = []
     model.register_forward_pre_hook(
         lambda _, __, named: seen.append(named["attention_mask"]), with_kwargs=True
     )
-    view, x = DictionaryModel(model, batch, "input_ids"), token_tensor(model, batch)
+    return seen
+
+
+def test_mixed_sentences_see_the_union_of_their_masks() -> None:
+    """Rows 0 and 1 have 3 and 4 tokens; mixed with each other both have 4, with λ = 1 they keep theirs."""
+    model, view, x, _, _ = viewed(0, 1)
+    seen = masks_of(model)
     for lam in ([0.3, 0.999], [1.0, 0.5], [1.0, 1.0], [0.0, 1.0]):
         view(plan([1, 0], lam).blend(x))
     assert [mask.sum(1).tolist() for mask in seen] == [[4, 4], [3, 4], [3, 4], [4, 4]]
@@ -40,27 +51,18 @@ def test_mixed_sentences_see_the_union_of_their_masks() -> None:
 @pytest.mark.parametrize("layer", [(), ("bert.encoder.layer.0",)])
 def test_mixing_anywhere_sees_the_union_of_the_masks(layer: tuple[str, ...]) -> None:
     """Manifold Mixup at the embeddings or at a hidden layer: rows of 3 and 6 tokens both see 6."""
-    model, rows = bert(), sentences()
-    batch = collated([rows[0], rows[3]])
-    labels = batch.pop("labels")
-    seen: list[Tensor] = []
-    model.register_forward_pre_hook(
-        lambda _, __, named: seen.append(named["attention_mask"]), with_kwargs=True
-    )
-    method = ManifoldMixup(layers=layer, inputs=not layer)
-    view = DictionaryModel(model, batch, "input_ids")
-    method.loss(view, token_tensor(model, batch), labels, plan=plan([1, 0], 0.5)).backward()
+    model, view, x, labels, _ = viewed(0, 3)
+    seen = masks_of(model)
+    ManifoldMixup(layers=layer, inputs=not layer).loss(view, x, labels, plan=plan([1, 0], 0.5)).backward()
     assert [mask.sum(1).tolist() for mask in seen] == [[6, 6]]
 
 
 def test_padding_does_not_change_mixed_sentences() -> None:
     """The same sentences in a longer batch give the same loss."""
-    model, rows = bert(), sentences()
-    short = collated([rows[0], rows[1]])
-    labels = short.pop("labels")
+    model, _, _, labels, whole = viewed(0, 1)
     losses = []
     for length in (4, LENGTH):
-        batch = {key: value[:, :length] for key, value in short.items()}
+        batch = {key: value[:, :length] for key, value in whole.items()}
         view = DictionaryModel(model, batch, "input_ids")
         losses.append(Mixup().loss(view, token_tensor(model, batch), labels, plan=plan([1, 0], [0.3, 0.8])))
     torch.testing.assert_close(losses[0], losses[1])
@@ -68,10 +70,8 @@ def test_padding_does_not_change_mixed_sentences() -> None:
 
 def test_the_loss_by_hand() -> None:
     """Mixup of two sentences: cross-entropy of the model on mixed embeddings, with shares 0.25 and 0.75."""
-    model, batch = bert(), collated(sentences()[:2])
-    labels = batch.pop("labels")
-    view = DictionaryModel(model, batch, "input_ids")
-    loss = Mixup().loss(view, token_tensor(model, batch), labels, plan=plan([1, 0], 0.25))
+    model, view, x, labels, batch = viewed(0, 1)
+    loss = Mixup().loss(view, x, labels, plan=plan([1, 0], 0.25))
     words = model.get_input_embeddings()(batch["input_ids"]) * batch["attention_mask"][..., None]
     logits = model(
         inputs_embeds=0.25 * words + 0.75 * words.flip(0), attention_mask=batch["attention_mask"][[1, 1]]
@@ -82,10 +82,8 @@ def test_the_loss_by_hand() -> None:
 
 def test_distances_are_between_the_inputs_of_the_classifier() -> None:
     """Of BERT that is the pooled output; layers keep the names they have in the model."""
-    model, batch = bert().eval(), collated(sentences())
-    batch.pop("labels")
+    model, view, x, _, batch = viewed(*range(ROWS), model=bert().eval())
     pooled = model.bert(**batch).pooler_output.detach()
-    view, x = DictionaryModel(model, batch, "input_ids"), token_tensor(model, batch)
     torch.testing.assert_close(embed(view, x), pooled)
     torch.testing.assert_close(embed(view, x, "classifier"), pooled)
 

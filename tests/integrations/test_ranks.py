@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-import runpy
-import subprocess
-import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 import transformers
 
-from sharing import made_once
+from integrations import ranks as program
+from integrations.tiny_models import SGD, arguments, bert, sentences
+from sharing import made_once, torchrun
 
-PROGRAM = str(Path(__file__).with_name("ranks.py"))
 RUNS = ("callback", "sk-mixup", "rankmixup", "text, erm", "text, sk-mixup", "text, sk-regmixup")
-
-
-def launch(out: Path) -> None:
-    """Train on two ranks; each writes what it found into the folder."""
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [sys.executable, *torchrun, PROGRAM, str(out)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What each rank found."""
-    out = made_once(tmp_path_factory, "integration-ranks", launch)
+    path = Path(program.__file__)
+    out = made_once(tmp_path_factory, "integration-ranks", lambda to: torchrun(path, 2, str(to)))
     return [json.loads((out / f"rank-{rank}.json").read_text()) for rank in range(2)]
 
 
@@ -48,22 +33,17 @@ def test_ranks_end_with_the_same_weights(run: str, ranks: list[dict[str, Any]]) 
 
 
 def test_ranks_draw_apart_and_take_distances_over_all(ranks: list[dict[str, Any]]) -> None:
-    """Two steps of Lightning with 4 rows on each rank, then four of transformers with 2."""
+    """Two steps of Lightning with 4 rows on each rank, then three of transformers with 2."""
     first, second = (rank["seen"] for rank in ranks)
-    assert first["all ranks"] == second["all ranks"] == [True] * 2 + [True] * 4
-    assert [len(lam) for lam in first["lam"]] == [4] * 2 + [2] * 4
-    assert not {value for lam in first["lam"] for value in lam} & {
-        value for lam in second["lam"] for value in lam
-    }
+    assert first["all ranks"] == second["all ranks"] == [True] * 5
+    assert [len(lam) for lam in first["lam"]] == [4] * 2 + [2] * 3
+    assert not set(chain(*first["lam"])) & set(chain(*second["lam"]))
 
 
 def test_two_rows_on_two_ranks_are_four_on_one(ranks: list[dict[str, Any]], tmp_path: Path) -> None:
     """Against transformers' own trainer in one process: the losses of the ranks are weighed right."""
-    program = runpy.run_path(PROGRAM)
-    settings = program["text_arguments"](tmp_path, 4)
-    alone = transformers.Trainer(program["text_model"](), settings, train_dataset=program["sentences"]())
+    start, settings = program.flat(bert()), arguments(tmp_path, **SGD)
+    alone = transformers.Trainer(bert(), settings, train_dataset=sentences())
     alone.train()
-    assert ranks[0]["text, erm"] == pytest.approx(program["flat"](alone.model), rel=1e-3, abs=1e-5)
-    assert ranks[0]["text, erm"] != pytest.approx(
-        program["flat"](program["text_model"]()), rel=1e-3, abs=1e-3
-    )
+    assert ranks[0]["text, erm"] == pytest.approx(program.flat(alone.model), rel=1e-3, abs=1e-5)
+    assert ranks[0]["text, erm"] != pytest.approx(start, rel=1e-3, abs=1e-3)

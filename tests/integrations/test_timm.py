@@ -8,12 +8,10 @@ from torch import nn
 from torch.nn import functional
 
 from helpers import conv_net
-from integrations.cases import BATCH_FORMS, ready, real
+from integrations.cases import BATCH_FORMS, X, Y, ready, real
 from nets import seeded
 from tailormix import CutMix, Mixup, SKMixup, build_method, embed
 from tailormix.integrations.timm import MixupFn
-
-X, Y = torch.rand(7, 3, 8, 8, generator=seeded()), torch.tensor([0, 1, 2, 0, 1, 2, 0])
 
 
 @pytest.mark.parametrize("name", BATCH_FORMS)
@@ -26,41 +24,33 @@ def test_every_batch_form_gives_images_and_soft_targets(name: str, rows: int) ->
     torch.testing.assert_close(target.sum(1), torch.ones(rows))
 
 
-def test_it_is_the_batch_form_with_the_embeddings_of_the_model() -> None:
-    method, model = SKMixup(num_classes=3), conv_net()
-    mixup_fn = MixupFn(method, model=model, generator=seeded(1))
-    x, target = mixup_fn(X, Y)
+def test_it_is_the_batch_form_with_the_embeddings_of_a_model_that_is_not_changed() -> None:
+    method, model, given = SKMixup(num_classes=3), conv_net().train(), X.clone()
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    x, target = MixupFn(method, model=model, generator=seeded(1))(given, Y)
+    assert torch.equal(given, X)
+    assert all(module.training for module in model.modules())
+    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
     expected_x, expected_y = method(X, Y, embed(model, X), generator=seeded(1))
     assert torch.equal(x, expected_x)
     assert torch.equal(target, expected_y)
-
-
-def test_the_model_is_not_changed() -> None:
-    model = conv_net().train()
-    before = {key: value.clone() for key, value in model.state_dict().items()}
-    MixupFn(SKMixup(num_classes=3), model=model)(X, Y)
-    assert all(module.training for module in model.modules())
-    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+    x, _ = MixupFn(SKMixup(num_classes=3, space="input"))(X, Y)  # no model needed
+    assert x.isfinite().all()
 
 
 def test_switched_off_it_only_makes_soft_targets() -> None:
-    """S = 0.3, C = 3: 0.8 at the class and 0.1 elsewhere, as torch's own smoothing has it."""
+    """S = 0.3, C = 3: 0.8 at the class and 0.1 elsewhere, as torch's own smoothing has it; soft rows stay."""
     mixup_fn = MixupFn(Mixup(num_classes=3), label_smoothing=0.3)
     mixup_fn.mixup_enabled = False
     x, target = mixup_fn(X, Y)
     assert torch.equal(x, X)
     torch.testing.assert_close(target[1], torch.tensor([0.1, 0.8, 0.1]))
     logits = torch.randn(7, 3, generator=seeded())
-    torch.testing.assert_close(
-        functional.cross_entropy(logits, target), functional.cross_entropy(logits, Y, label_smoothing=0.3)
-    )
-
-
-def test_switched_off_soft_rows_stay() -> None:
-    mixup_fn = MixupFn(Mixup(num_classes=3))
-    mixup_fn.mixup_enabled = False
-    rows = torch.rand(7, 3, generator=seeded()).softmax(1)
-    assert torch.equal(mixup_fn(X, rows)[1], rows)
+    smoothed = functional.cross_entropy(logits, Y, label_smoothing=0.3)
+    torch.testing.assert_close(functional.cross_entropy(logits, target), smoothed)
+    plain, rows = MixupFn(Mixup(num_classes=3)), logits.softmax(1)
+    plain.mixup_enabled = False
+    assert torch.equal(plain(X, rows)[1], rows)
 
 
 def test_smoothing_is_mixed_like_the_targets() -> None:
@@ -69,18 +59,6 @@ def test_smoothing_is_mixed_like_the_targets() -> None:
         MixupFn(Mixup(num_classes=3), label_smoothing=s, generator=seeded(2)) for s in (0.0, 0.6)
     )
     torch.testing.assert_close(smooth(X, Y)[1], plain(X, Y)[1] * 0.4 + 0.2)
-
-
-def test_x_is_not_changed() -> None:
-    x = X.clone()
-    mixed, _ = MixupFn(Mixup(num_classes=3), generator=seeded())(x, Y)
-    assert torch.equal(x, X)
-    assert not torch.equal(mixed, X)
-
-
-def test_distances_between_inputs_need_no_model() -> None:
-    x, _ = MixupFn(SKMixup(num_classes=3, space="input"))(X, Y)
-    assert x.isfinite().all()
 
 
 def test_bad_settings() -> None:

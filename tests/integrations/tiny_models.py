@@ -1,8 +1,8 @@
-"""Tiny models of transformers, made from their configurations, and a few rows for them."""
+"""Tiny models of transformers, made from their configurations, a few rows, and settings to train them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
@@ -10,8 +10,12 @@ from torch import Tensor
 
 from nets import seeded
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 ROWS, CLASSES, LENGTH = 12, 3, 6
 SMALL = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+SGD = {"optim": "sgd", "learning_rate": 0.3, "max_grad_norm": 0.0}  # Adam would not notice a larger loss
 STILL = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
@@ -46,3 +50,18 @@ def pictures() -> list[dict[str, Any]]:
 
 def collated(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
     return transformers.default_data_collator(rows)
+
+
+def arguments(folder: Path, **more: Any) -> transformers.TrainingArguments:
+    """One epoch on the CPU that leaves nothing behind."""
+    settings: dict[str, Any] = {
+        "per_device_train_batch_size": 4,
+        "num_train_epochs": 1,
+        "learning_rate": 1e-2,
+        "use_cpu": True,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "save_strategy": "no",
+        "dataloader_pin_memory": False,
+    }
+    return transformers.TrainingArguments(str(folder), **{**settings, **more})

@@ -1,6 +1,6 @@
-"""A run that is killed three times at random moments, beside one that is not: prints both as JSON.
+"""Runs that are killed three times at random moments, beside ones that are not: prints both as JSON.
 
-Run as a program: ``killed.py METHOD LOSS FOLDER SEED``. Children are forked, so that torch is imported once.
+Run as ``killed.py FOLDER SEED METHOD,LOSS...``. Children are forked, so that torch is imported once.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tailormix.experiments import read
 from tailormix.experiments.running import run_experiment
 from tailormix.training import checkpoint
 
-STEPS = 50
+STEPS = 30  # of each of the two epochs
 
 
 def settings(method: str, loss: str) -> list[str]:
-    """Dropout, momentum, a schedule and a checkpoint after every step: 150 steps in all."""
-    own = ["epochs=3", "batch=6", f"method={method}", f"loss={loss}", "checkpoint_every=0"]
-    return [*own, "model.dropout=0.2", "optimiser.lr=0.003", "schedule=one-cycle", "accelerator=cpu"]
+    """Dropout, momentum, a schedule and a checkpoint after every step."""
+    chosen = ["epochs=2", "batch=10", f"method={method}", f"loss={loss}", "checkpoint_every=0"]
+    return [*chosen, "model.dropout=0.2", "optimiser.lr=0.003", "schedule=one-cycle", "accelerator=cpu"]
 
 
 def train(method: str, loss: str, path: Path) -> None:
@@ -90,21 +90,26 @@ def outcome(path: Path) -> dict[str, Any]:
     }
 
 
-def main(method: str, loss: str, folder: Path, seed: int) -> None:
-    """Kill one run three times, let it finish, and compare it with one that was left alone."""
+def main(folder: Path, seed: int, cases: list[str]) -> None:
+    """Kill one run of each case three times, let it finish, and compare it with one that was left alone."""
     torch.set_num_threads(1)
-    draw = random.Random(seed)
-    killed, alone = folder / "killed", folder / "alone"
-    ends = [
-        kill_after(draw.randrange(low, low + 20), start(method, loss, killed), killed, draw.random() / 100)
-        for low in (1, 31, 61)
-    ]
-    stopped_at = steps_done(killed)
-    train(method, loss, killed)
-    train(method, loss, alone)
-    found = {"ends": ends, "stopped_at": stopped_at, "killed": outcome(killed), "alone": outcome(alone)}
+    draw, found = random.Random(seed), {}
+    for case in cases:
+        method, loss = case.split(",")
+        killed, alone = folder / case / "killed", folder / case / "alone"
+        ends = [
+            kill_after(
+                draw.randrange(low, low + 10), start(method, loss, killed), killed, draw.random() / 100
+            )
+            for low in (1, 16, 31)
+        ]
+        stopped_at = steps_done(killed)
+        train(method, loss, killed)
+        train(method, loss, alone)
+        outcomes = {"killed": outcome(killed), "alone": outcome(alone)}
+        found[case] = {"ends": ends, "stopped_at": stopped_at, **outcomes}
     sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -1,16 +1,17 @@
-"""A program for ``torchrun``: gradients with an injected plan, then an experiment, on every rank.
+"""A program for ``torchrun``: gradients with an injected plan, then experiments, on every rank.
 
-``ranks.py OUT METHOD,METHOD... SETTING...`` writes what each rank found to ``OUT/rank-N.json``.
+``ranks.py OUT`` writes what each rank found to ``OUT/rank-N.json``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -21,102 +22,113 @@ from tailormix.experiments.running import run_experiment
 from tailormix.training import Interrupted, Settings, make_fabric
 from tailormix.training.seeding import Sampler, share
 
-ROWS = 12
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROWS, RANKS = 256, 3
+METHODS = ("erm", "mixup", "regmixup", "rankmixup")
+SEVERAL_PASSES = ("rankmixup", "mit-l", "regmixup")
+PLAIN = [f"batch={ROWS}", "epochs=1", "method=erm", "optimiser=sgd", "optimiser.lr=1.0", "accelerator=cpu"]
+MIXED = [f"batch={ROWS}", "epochs=2", "method=sk-mixup", "accelerator=cpu", "checkpoint_every=0"]
 
 
-def train(folder: Path, settings: list[str]) -> dict[str, Any]:
-    """The result, and which rows and random numbers each rank saw in the first step."""
-    seen: list[Any] = []
+@contextlib.contextmanager
+def watched(hear: Callable[[nn.Module, torch.Tensor], None]) -> Iterator[None]:
+    """Models that are built inside tell of every pass."""
     built = building.build
 
-    def watched(experiment: Any, device: Any) -> Any:
-        parts = built(experiment, device)
-        loss = parts.model.forward
+    def build(experiment: Any, device: Any) -> Any:
+        setup = built(experiment, device)
+        setup.model.register_forward_pre_hook(lambda model, inputs: hear(model, inputs[0]))
+        return setup
 
-        def forward(x: torch.Tensor) -> torch.Tensor:
-            if parts.model.training and torch.is_grad_enabled():
-                seen.append([len(x), x.flatten().tolist()])
-            return loss(x)
+    building.build = build
+    try:
+        yield
+    finally:
+        building.build = built
 
-        parts.model.forward = forward
-        return parts
 
-    building.build = watched
-    result = run_experiment(read("moons", settings), folder)
-    building.build = built
+def trained(folder: Path) -> dict[str, Any]:
+    """A result of plain SGD, and which rows this rank saw in the first step."""
+    seen: list[list[Any]] = []
+
+    def hear(model: nn.Module, x: torch.Tensor) -> None:
+        if model.training and torch.is_grad_enabled():
+            seen.append(x.tolist())
+
+    with watched(hear):
+        result = run_experiment(read("moons", PLAIN), folder)
     return {"result": result, "first": seen[0]}
 
 
-def stopped_and_resumed(folder: Path, settings: list[str]) -> dict[str, Any]:
-    """The result of a run whose first rank is asked to stop after five passes, and that is then taken up."""
-    built, passes = building.build, 0
+def stopped_and_resumed(folder: Path) -> dict[str, Any]:
+    """The result of a run whose first rank is asked to stop after five passes, and that is then resumed."""
+    passes, stopped = [0], False
 
-    def watched(experiment: Any, device: Any) -> Any:
-        parts = built(experiment, device)
-        inner = parts.model.forward
+    def hear(*_: Any) -> None:
+        passes[0] += 1
+        if passes[0] == 5 and os.environ["RANK"] == "0":
+            os.kill(os.getpid(), signal.SIGTERM)
 
-        def forward(x: torch.Tensor) -> torch.Tensor:
-            nonlocal passes
-            passes += 1
-            if passes == 5 and os.environ["RANK"] == "0":
-                os.kill(os.getpid(), signal.SIGTERM)
-            return inner(x)
-
-        parts.model.forward = forward
-        return parts
-
-    building.build = watched
-    experiment, stopped = read("moons", settings), False
-    try:
-        run_experiment(experiment, folder)
-    except Interrupted:
-        stopped = True
-    building.build = built
+    experiment = read("moons", MIXED)
+    with watched(hear):
+        try:
+            run_experiment(experiment, folder)
+        except Interrupted:
+            stopped = True
     return {"stopped": stopped, "resumed": run_experiment(experiment, folder)}
 
 
-def several_passes(name: str) -> list[list[float]]:
-    """Gradients of a step that runs the model more than once, with draws of its own on every rank."""
+def prepared(name: str) -> tuple[Any, Any, nn.Module]:
+    """A step without BatchNorm and dropout, from the same weights on every rank."""
     fabric = make_fabric(Settings(accelerator="cpu"))
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
-    step = fabric.setup(Step(model, build_method(name, num_classes=3)))
+    return fabric, fabric.setup(Step(model, build_method(name, num_classes=3))), model
+
+
+def flat(model: nn.Module) -> list[float]:
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).tolist()
+
+
+def several_passes(name: str) -> list[float]:
+    """Gradients of a step that runs the model more than once, with draws of its own on every rank."""
+    fabric, step, model = prepared(name)
     torch.manual_seed(fabric.global_rank)
     fabric.backward(step(torch.rand(6, 4), torch.arange(6) % 3))
-    return [p.grad.flatten().tolist() for p in model.parameters() if p.grad is not None]
+    return flat(model)
 
 
-def gradients(name: str, total: int = ROWS, shards: int = 2) -> list[list[float]]:
-    """One backward pass of a global batch whose plan pairs within the shards; no BatchNorm, no dropout."""
-    fabric = make_fabric(Settings(accelerator="cpu"))
+def gradients(name: str) -> list[float]:
+    """One backward pass of a global batch whose plan pairs within the shards of the ranks."""
+    fabric, step, model = prepared(name)
     draw = torch.Generator().manual_seed(0)
-    x, y = torch.rand(total, 4, generator=draw), torch.arange(total) % 3
-    lam = torch.rand(total, generator=draw)
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
-    step = fabric.setup(Step(model, build_method(name, num_classes=3)))
-    rows = share(torch.arange(total), fabric.global_rank, fabric.world_size)
-    partner = torch.cat([share(torch.arange(total), rank, shards).roll(1) for rank in range(shards)])
+    x, y = torch.rand(ROWS, 4, generator=draw), torch.arange(ROWS) % 3
+    lam = torch.rand(ROWS, generator=draw)
+    rows = share(torch.arange(ROWS), fabric.global_rank, fabric.world_size)
+    partner = torch.cat([share(torch.arange(ROWS), rank, RANKS).roll(1) for rank in range(RANKS)])
     plan = Plan(partner[rows] - rows[0], lam[rows])  # places within this rank's rows
     group = torch.distributed.group.WORLD if fabric.world_size > 1 else None
     loss = step(x[rows], y[rows], plan=plan, group=group)
-    sampler = Sampler(total, total, 0, rank=fabric.global_rank, ranks=fabric.world_size)
+    sampler = Sampler(ROWS, ROWS, 0, rank=fabric.global_rank, ranks=fabric.world_size)
     fabric.backward(loss * sampler.weight(0))
-    return [p.grad.flatten().tolist() for p in model.parameters() if p.grad is not None]
+    return flat(model)
 
 
-def main(out: Path, methods: list[str], settings: list[str]) -> None:
+def main(out: Path) -> None:
     """Write this rank's findings."""
     torch.set_num_threads(1)
     found = {
-        "gradients": {name: gradients(name) for name in methods},
-        "several passes": {name: several_passes(name) for name in ("rankmixup", "mit-l", "regmixup")},
-        **train(out / "run", settings),
-        **stopped_and_resumed(out / "stopped", settings),
+        "gradients": {name: gradients(name) for name in METHODS},
+        "several passes": {name: several_passes(name) for name in SEVERAL_PASSES},
+        **trained(out / "plain"),
+        "whole": run_experiment(read("moons", MIXED), out / "whole"),
+        **stopped_and_resumed(out / "stopped"),
     }
     (out / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(found))
     torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2].split(","), sys.argv[3:])
+    main(Path(sys.argv[1]))

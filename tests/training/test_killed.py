@@ -10,27 +10,23 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+CASES = ["sk-mixup,default", "rankmixup,default", "erm,crl"]
 
 
-@pytest.mark.parametrize(
-    ("method", "loss"),
-    [("sk-mixup", "default"), ("rankmixup", "default"), ("erm", "crl")],
-)
-def test_three_kills_change_nothing(method: str, loss: str, tmp_path: Path) -> None:
+def test_three_kills_change_nothing(tmp_path: Path) -> None:
     """Weights, optimiser, CRL's history, metrics and predictions are equal bit by bit."""
     seed = random.SystemRandom().randrange(2**32)
     program = Path(__file__).with_name("killed.py")
     done = subprocess.run(
-        [sys.executable, str(program), method, loss, str(tmp_path), str(seed)],
+        [sys.executable, str(program), str(tmp_path), str(seed), *CASES],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=280,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         check=False,
     )
     assert done.returncode == 0, f"seed {seed}: {done.stderr}"
-    found = json.loads(done.stdout)
-    assert found["ends"] == [signal.SIGKILL] * 3
-    assert 61 <= found["stopped_at"] < 150
-    assert found["killed"] == found["alone"], f"seed {seed}"
+    for case, found in json.loads(done.stdout).items():
+        assert found["ends"] == [signal.SIGKILL] * 3, case
+        assert 31 <= found["stopped_at"] < 60, case
+        assert found["killed"] == found["alone"], f"{case}, seed {seed}"

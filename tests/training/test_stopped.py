@@ -1,4 +1,4 @@
-"""What stops a run, and how it goes on."""
+"""What stops a run, and how it is resumed."""
 
 import os
 import signal
@@ -20,26 +20,24 @@ from tailormix.training import (
 from training.runs import listener, rows_of, train, without_times
 
 
-def test_two_processes_cannot_write_into_one_folder(tmp_path: Path) -> None:
-    run_folder.prepare(tmp_path)
-    with run_folder.locked(tmp_path), pytest.raises(RunError, match="another process is writing into"):
-        train(tmp_path)
+def assert_resumes_like_one_left_alone(folder: Path, *settings: str) -> None:
+    """The run in ``folder / "stopped"`` ends with the result and the rows of an uninterrupted one."""
+    resumed, alone = train(folder / "stopped", *settings), train(folder / "alone", *settings)
+    assert without_times(resumed) == without_times(alone)
+    rows = [[without_times(row) for row in rows_of(folder / name)] for name in ("stopped", "alone")]
+    assert rows[0] == rows[1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_after_the_step_with_a_checkpoint(number: int, tmp_path: Path) -> None:
-    """The signal comes while epoch 1 is reported; the run goes on to the same end as one left alone."""
+    """The signal comes while epoch 1 is reported."""
     before = signal.getsignal(signal.SIGINT)  # not always Python's own: shells ignore it for background jobs
     with pytest.raises(Interrupted, match="epoch 2 after step 1 of 3"):
         train(tmp_path / "stopped", report=listener(lambda _: os.kill(os.getpid(), number)))
     facts = checkpoint.read(tmp_path / "stopped" / "checkpoints" / checkpoint.LAST).facts
     assert (facts["epoch"], facts["step"]) == (1, 1)
     assert signal.getsignal(signal.SIGINT) is before
-    resumed, alone = train(tmp_path / "stopped"), train(tmp_path / "alone")
-    assert without_times(resumed) == without_times(alone)
-    assert [without_times(r) for r in rows_of(tmp_path / "stopped")] == [
-        without_times(r) for r in rows_of(tmp_path / "alone")
-    ]
+    assert_resumes_like_one_left_alone(tmp_path)
 
 
 @pytest.mark.parametrize("moment", ["validate", "evaluate"])
@@ -55,41 +53,26 @@ def test_an_end_between_last_step_and_result_changes_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(evaluating, moment, fail)
         with pytest.raises(RuntimeError, match="pulled the plug"):
-            train(tmp_path / "a", *settings)
-    resumed, alone = train(tmp_path / "a", *settings), train(tmp_path / "b", *settings)
-    assert without_times(resumed) == without_times(alone)
-    assert [without_times(r) for r in rows_of(tmp_path / "a")] == [
-        without_times(r) for r in rows_of(tmp_path / "b")
-    ]
+            train(tmp_path / "stopped", *settings)
+    assert_resumes_like_one_left_alone(tmp_path, *settings)
 
 
 def test_a_damaged_checkpoint_falls_back_and_ends_the_same(tmp_path: Path) -> None:
-    calls = []
-
-    def stop_in_the_third(row: dict[str, Any], epochs: int) -> None:
-        calls.append(row)
+    def stop_in_the_third(row: dict[str, Any]) -> None:
         if row["epoch"] == 2:
             os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(Interrupted):
-        train(tmp_path / "a", "checkpoint_every=0", report=stop_in_the_third)
-    last = tmp_path / "a" / "checkpoints" / checkpoint.LAST
+        train(tmp_path / "stopped", "checkpoint_every=0", report=listener(stop_in_the_third))
+    last = tmp_path / "stopped" / "checkpoints" / checkpoint.LAST
     last.write_bytes(last.read_bytes()[:-1] + b"\7")
     with pytest.warns(UserWarning, match="falling back to the checkpoint before"):
-        resumed = train(tmp_path / "a", "checkpoint_every=0")
-    assert without_times(resumed) == without_times(train(tmp_path / "b"))
+        assert_resumes_like_one_left_alone(tmp_path, "checkpoint_every=0")
 
 
 def test_a_loss_that_is_no_number_names_step_rows_and_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(NonFiniteLoss) as raised:
-        train(
-            tmp_path,
-            "optimiser=sgd",
-            "optimiser.lr=1e30",
-            "checkpoint_every=0",
-            "loss=ce",
-            name="moons",
-        )
+        train(tmp_path, "optimiser=sgd", "optimiser.lr=1e30", "checkpoint_every=0", "loss=ce")
     said = str(raised.value)
     assert "epoch 1, step" in said
     assert "training rows of the batch: [" in said
@@ -99,20 +82,31 @@ def test_a_loss_that_is_no_number_names_step_rows_and_checkpoint(tmp_path: Path)
     assert not (tmp_path / run_folder.RESULT).exists()
 
 
-def test_no_room_fails_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = type("Usage", (), {"free": 10})
-    monkeypatch.setattr(run_folder.shutil, "disk_usage", lambda *_: usage)
+def test_a_run_that_cannot_write_fails_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process holds the folder, a file is in its place, or the disk is full."""
     told: list[Any] = []
+    report = listener(told.append)
+    run_folder.prepare(tmp_path / "taken")
+    with (
+        run_folder.locked(tmp_path / "taken"),
+        pytest.raises(RunError, match="another process is writing into"),
+    ):
+        train(tmp_path / "taken", report=report)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match=r"cannot write into .*choose another folder with --out"):
+        train(tmp_path / "file" / "run", report=report)
+    monkeypatch.setattr(run_folder.shutil, "disk_usage", lambda *_: type("Usage", (), {"free": 10}))
     with pytest.raises(RunError, match=r"needs about .* MB for checkpoints, but only 0\.0 MB are free"):
-        train(tmp_path, report=listener(told.append))
+        train(tmp_path / "full", report=report)
     assert told == []
 
 
 def test_a_disk_that_fills_up_keeps_the_checkpoint_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written = checkpoint.write
-    count = iter(range(100))
+    written, count = checkpoint.write, iter(range(100))
 
     def fills(path: Path, state: Any) -> None:
         if next(count) == 2:
@@ -125,12 +119,6 @@ def test_a_disk_that_fills_up_keeps_the_checkpoint_before(
     monkeypatch.undo()
     assert checkpoint.read(tmp_path / "checkpoints" / checkpoint.LAST).facts["step"] == 2
     assert train(tmp_path)["epochs"] == 3
-
-
-def test_a_folder_that_cannot_be_made_fails_before_training(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match=r"cannot write into .*choose another folder with --out"):
-        train(tmp_path / "file" / "run")
 
 
 def test_outside_the_main_thread_a_run_works_without_handlers(tmp_path: Path) -> None:

@@ -5,20 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
+from cli.calling import call
 from support_calibration import gaussian, split
 from tailormix.calibration.predictions import Predictions, save_predictions
-from tailormix.cli.evaluate import evaluate
 
-app = typer.Typer()
-app.command()(evaluate)
 QUICK = ["--resamples", "30"]
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner(env={"COLUMNS": "160", "TERM": "dumb"}).invoke(app, [str(one) for one in arguments])
 
 
 @pytest.fixture
@@ -28,22 +20,14 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_table(files: Path) -> None:
-    result = run(files / "test.npz", "--calibration", files / "val.npz", *QUICK)
-    assert result.exit_code == 0, result.output
-    for word in (
-        "Accuracy",
-        "Class-wise ECE",
-        "before",
-        "after temperature",
-        "converged, fitted on 200 samples of val",
-    ):
-        assert word in result.stdout
-
-
-def test_json_is_all_that_is_printed(files: Path) -> None:
-    result = run(files / "test.npz", "--calibration", files / "val.npz", "--json", *QUICK)
-    found = json.loads(result.stdout)
+def test_table_and_json(files: Path) -> None:
+    arguments = ["evaluate", files / "test.npz", "--calibration", files / "val.npz", *QUICK]
+    table = call(*arguments)
+    assert table.exit_code == 0, table.output
+    fitted = "converged, fitted on 200 samples of val"
+    for shown in ("Accuracy", "Class-wise ECE", "before", "after temperature", fitted):
+        assert shown in table.stdout
+    found = json.loads(call(*arguments, "--json").stdout)
     assert found["after"]["ece"]["value"] < found["before"]["ece"]["value"]
     assert found["before"]["accuracy"]["low"] <= found["before"]["accuracy"]["value"]
     assert found["calibration"]["fitted_on"]["samples"] == 200
@@ -51,7 +35,9 @@ def test_json_is_all_that_is_printed(files: Path) -> None:
 
 
 def test_page_and_diagrams(files: Path) -> None:
-    result = run(files / "test.npz", "--html", files / "r.html", "--diagrams", files / "pictures", *QUICK)
+    result = call(
+        "evaluate", files / "test.npz", "--html", files / "r.html", "--diagrams", files / "pictures", *QUICK
+    )
     assert result.exit_code == 0, result.output
     assert "<svg" in (files / "r.html").read_text()
     names = sorted(path.name for path in (files / "pictures").iterdir())
@@ -64,8 +50,14 @@ def test_regression(tmp_path: Path) -> None:
         save_predictions(
             tmp_path / f"{name}.npz", Predictions(mean=mean, std=std, targets=targets, split=name)
         )
-    result = run(
-        tmp_path / "test.npz", "--calibration", tmp_path / "val.npz", "--html", tmp_path / "r.html", *QUICK
+    result = call(
+        "evaluate",
+        tmp_path / "test.npz",
+        "--calibration",
+        tmp_path / "val.npz",
+        "--html",
+        tmp_path / "r.html",
+        *QUICK,
     )
     assert result.exit_code == 0, result.output
     assert "after variance" in result.stdout
@@ -78,61 +70,36 @@ def test_npy_pairs(tmp_path: Path) -> None:
     np.save(tmp_path / "logits.npy", test.logits.numpy())
     np.save(tmp_path / "targets.npy", test.targets.numpy())
     for source in (tmp_path / "logits.npy", tmp_path):
-        result = run(source, "--split", "test", "--json", *QUICK)
+        result = call("evaluate", source, "--split", "test", "--json", *QUICK)
         assert result.exit_code == 0, result.output
         assert json.loads(result.stdout)["split"] == "test"
 
 
 def test_a_leak_fails_with_1_and_writes_nothing(files: Path) -> None:
-    result = run(files / "val.npz", "--calibration", files / "test.npz", "--html", files / "r.html", *QUICK)
+    result = call(
+        "evaluate", files / "val.npz", "--calibration", files / "test.npz", "--html", files / "r.html", *QUICK
+    )
     assert result.exit_code == 1
     assert "error: cannot fit on split 'test'" in result.stderr
     assert not (files / "r.html").exists()
-    result = run(files / "val.npz", "--calibration", files / "val.npz", *QUICK)
+    result = call("evaluate", files / "val.npz", "--calibration", files / "val.npz", *QUICK)
     assert (result.exit_code, "200 of these 200 points" in result.stderr) == (1, True)
 
 
 def test_the_named_way_round_is_shown(files: Path) -> None:
-    arguments = (
-        files / "test.npz",
-        "--calibration",
-        files / "test.npz",
-        "--imitate",
-        "released-protocol",
-        *QUICK,
-    )
-    assert "imitates released-protocol" in run(*arguments).stdout
-    assert json.loads(run(*arguments, "--json").stdout)["imitates"] == "released-protocol"
+    imitate = ["--calibration", files / "test.npz", "--imitate", "released-protocol"]
+    arguments = ["evaluate", files / "test.npz", *imitate, *QUICK]
+    assert "imitates released-protocol" in call(*arguments).stdout
+    assert json.loads(call(*arguments, "--json").stdout)["imitates"] == "released-protocol"
 
 
 def test_bad_content_fails_with_1(tmp_path: Path) -> None:
     np.savez(tmp_path / "bad.npz", probabilities=np.full((3, 2), 0.9), targets=np.array([0, 1, 0]))
-    result = run(tmp_path / "bad.npz", *QUICK)
+    result = call("evaluate", tmp_path / "bad.npz", *QUICK)
     assert result.exit_code == 1
     assert "rows of predictions must be probabilities" in result.stderr
     (tmp_path / "worse.npz").write_bytes(b"nonsense")
-    assert run(tmp_path / "worse.npz").exit_code == 1
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["missing.npz"],
-        ["test.npz", "--bins", "0"],
-        ["test.npz", "--imitate", "nothing"],
-        ["test.npz", "--binary", "both"],
-        ["test.npz", "--html", "no/such/folder/r.html"],
-        ["test.npz", "--unknown"],
-        [],
-    ],
-)
-def test_wrong_use_fails_with_2(files: Path, arguments: list[str]) -> None:
-    given = [str(files / one) if one.endswith((".npz", ".html")) else one for one in arguments]
-    assert run(*given).exit_code == 2
-
-
-def test_help_has_an_example() -> None:
-    assert "tailormix evaluate test.npz --calibration val.npz" in " ".join(run("--help").stdout.split())
+    assert call("evaluate", tmp_path / "worse.npz").exit_code == 1
 
 
 def test_a_failing_page_keeps_the_old_one(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +109,6 @@ def test_a_failing_page_keeps_the_old_one(files: Path, monkeypatch: pytest.Monke
         raise OSError("disk full")
 
     monkeypatch.setattr("tailormix.reports.pages.page_svg", fail)
-    result = run(files / "test.npz", "--html", files / "r.html", *QUICK)
+    result = call("evaluate", files / "test.npz", "--html", files / "r.html", *QUICK)
     assert (result.exit_code, "error: disk full" in result.stderr) == (1, True)
     assert (files / "r.html").read_text() == "old"

@@ -2,29 +2,19 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
+from cli.calling import call, told
 from support_runs import make_run
-from tailormix.cli.report import report
 from tailormix.experiments.experiment import read
 from tailormix.experiments.running import run_experiment
-
-app = typer.Typer()
-app.command()(report)
-
-
-def call(*arguments: object) -> Any:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_runs_of_the_trainer_are_reported(tmp_path: Path) -> None:
     settings = ["epochs=1", "batch=150", "accelerator=cpu", "method=mixup", "method.alpha=0.5"]
     result = run_experiment(read("moons", settings), tmp_path / "runs" / "mixup" / "seed-0")
-    done = call(tmp_path / "runs", "-o", tmp_path / "r.html", "--json")
+    done = call("report", tmp_path / "runs", "-o", tmp_path / "r.html", "--json")
     assert done.exit_code == 0, done.output
     (problem,) = json.loads(done.stdout)["problems"]
     (group,) = problem["groups"]
@@ -34,12 +24,11 @@ def test_runs_of_the_trainer_are_reported(tmp_path: Path) -> None:
     assert "α 0.5" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-def test_table_names_the_page_and_what_was_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+def test_table_names_the_page_and_what_was_left_out(tmp_path: Path) -> None:
     make_run(tmp_path / "runs" / "a")
     unfinished = make_run(tmp_path / "runs" / "b", seed=1)
     (unfinished / "result.json").unlink()
-    done = call(tmp_path / "runs", "--out", tmp_path / "r.html", "--title", "Mine")
+    done = call("report", tmp_path / "runs", "--out", tmp_path / "r.html", "--title", "Mine")
     assert done.exit_code == 0, done.output
     assert "ERM" in done.stdout
     assert f"The page: {tmp_path / 'r.html'}" in done.stdout
@@ -52,19 +41,12 @@ def test_table_names_the_page_and_what_was_left_out(tmp_path: Path, monkeypatch:
 def test_nothing_to_report_is_wrong_use(tmp_path: Path) -> None:
     unfinished = make_run(tmp_path / "runs" / "b")
     (unfinished / "result.json").unlink()
-    done = call(tmp_path / "runs", "-o", tmp_path / "r.html")
+    done = call("report", tmp_path / "runs", "-o", tmp_path / "r.html")
     assert done.exit_code == 2
-    said = " ".join(done.stderr.replace("│", " ").split())
+    said = told(done)
     assert "no finished run among them" in said
     assert "unfinished: 3 of 3 epochs" in said
     assert not (tmp_path / "r.html").exists()
-
-
-@pytest.mark.parametrize("arguments", [[], ["no/such/folder"], [".", "-o", "no/such/folder/r.html"], ["."]])
-def test_wrong_use_is_two(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert call(*arguments).exit_code == 2
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failing_page_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +57,7 @@ def test_a_failing_page_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest.Mo
         raise ValueError("no ink")
 
     monkeypatch.setattr("tailormix.reports.report_page.report_page", fail)
-    done = call(tmp_path / "runs", "-o", tmp_path / "r.html")
+    done = call("report", tmp_path / "runs", "-o", tmp_path / "r.html")
     assert done.exit_code == 1
     assert "error: no ink" in done.stderr
     assert (tmp_path / "r.html").read_text() == "old"

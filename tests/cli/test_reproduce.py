@@ -7,24 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from cli.calling import call
+from helpers import ROOT
 from small_table import TABLE, write_table
-from tailormix.cli.main import app
 from tailormix.cli.results import page
 from tailormix.experiments import parallel, read
 from tailormix.experiments.running import run_experiment
 from tailormix.paper.planning import plan_runs
 from tailormix.paper.tables import read_table
 from tailormix.training.run_folder import RunError
-
-
-def call(*arguments: str) -> Any:
-    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "160", "TERM": "dumb", "NO_COLOR": "1"})
-
-
-def said(done: Any) -> str:
-    return " ".join(done.stderr.replace("│", " ").split())
 
 
 def in_process(task: parallel.Job, *_: object) -> parallel.JobResult:
@@ -53,8 +45,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     blocked.mkdir(parents=True)
     (blocked / "checkpoints").write_text("")
     options = ["--rows", "plain", "--seeds", "0-1"]
-    places = ["--out", str(folder / "runs"), "--results", str(folder / "results")]
-    done = call("reproduce", str(table), *options, *places)
+    places = ["--out", folder / "runs", "--results", folder / "results"]
+    done = call("reproduce", table, *options, *places)
     (blocked / "checkpoints").unlink()
     return folder, done
 
@@ -75,8 +67,8 @@ def test_a_second_call_runs_only_what_is_missing_and_a_third_nothing(
     ran: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, _ = ran
-    arguments = ["reproduce", str(folder / "made.toml"), "--rows", "plain", "--out", str(folder / "runs")]
-    second = call(*arguments, "--seeds", "0-1", "--results", str(folder / "results"))
+    arguments = ["reproduce", folder / "made.toml", "--rows", "plain", "--out", folder / "runs"]
+    second = call(*arguments, "--seeds", "0-1", "--results", folder / "results")
     assert second.exit_code == 0, second.stderr
     assert "1 runs to go, 3 finished before" in second.stderr
     monkeypatch.setattr(parallel, "run_jobs", None)
@@ -98,16 +90,13 @@ def test_a_second_call_runs_only_what_is_missing_and_a_third_nothing(
 def test_the_page_is_made_of_the_files_alone(ran: tuple[Path, Any], tmp_path: Path) -> None:
     folder, _ = ran
     output = tmp_path / "docs" / "results.md"
-    arguments = ["results", "--folder", str(folder / "results"), "-o", str(output)]
+    arguments = ["results", "--folder", folder / "results", "-o", output]
     assert call(*arguments, "--check").exit_code == 1
     assert call(*arguments).exit_code == 0
     assert call(*arguments).stdout == ""  # nothing to write: the same bytes
     assert call(*arguments, "--check").exit_code == 0
     assert "## Made" in output.read_text()
     assert "| row | Accuracy" in output.read_text()
-
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_what_is_committed_is_what_the_results_give() -> None:
@@ -124,36 +113,14 @@ def test_the_readme_quotes_the_page() -> None:
         assert any(all(number in line for number in numbers.split(" | ")) for line in lines), row
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["regresion"], "did you mean 'regression'"),
-        (["regression", "--rows", "airfoi"], "did you mean 'airfoil'"),
-        (["regression", "--rows", "airfoil/sk-mixp"], "did you mean 'airfoil/sk-mixup'"),
-        (["regression", "--seeds", "9-0"], "seeds must be numbers"),
-        (["regression", "--budget", "tiny"], "Known: paper, small"),
-        (["regression", "--protocol", "relased"], "did you mean 'released'"),
-        (["regression", "--engine", "slurm"], "Known: local"),
-    ],
-)
-def test_wrong_use_is_two(arguments: list[str], expected: str, tmp_path: Path) -> None:
-    done = call("reproduce", *arguments, "--out", str(tmp_path))
-    assert done.exit_code == 2
-    assert expected in said(done)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_dry_run_starts_nothing_and_names_what_is_missing(tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        app,
-        ["reproduce", "resnet34", "--dry-run", "--out", str(tmp_path / "runs")],
-        env={"COLUMNS": "160", "TAILORMIX_DATA": str(tmp_path)},
-    )
+    arguments = ["reproduce", "resnet34", "--dry-run", "--out", tmp_path / "runs"]
+    done = call(*arguments, TAILORMIX_DATA=str(tmp_path))
     assert done.exit_code == 0
     assert "runs on one A100" in done.stdout
     assert "data set cifar10 is not here: tailormix data get cifar10" in done.stdout
     assert list(tmp_path.iterdir()) == []
-    small = call("reproduce", str(write_table(tmp_path)), "--budget", "small", "--dry-run", "--json")
+    small = call("reproduce", write_table(tmp_path), "--budget", "small", "--dry-run", "--json")
     forecast = json.loads(small.stdout)
     assert forecast["left out"] == ["large"]
     assert {cell["device"] for cell in forecast["cells"]} == {"cpu"}
@@ -170,8 +137,8 @@ def test_a_figure_is_drawn_by_its_name(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.syspath_prepend(str(tmp_path))
     head = TABLE[: TABLE.index("[columns")].replace('kind = "table"', 'kind = "figure"')
     table = write_table(tmp_path, f'{head}figure = "made_figure:make"\n[options]\npoints = 7\n')
-    places = ["--out", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
-    done = call("reproduce", str(table), *places)
+    places = ["--out", tmp_path / "runs", "--results", tmp_path / "results"]
+    done = call("reproduce", table, *places)
     assert done.exit_code == 0, done.stderr
     assert "points: 7" in done.stdout
     record = json.loads((tmp_path / "results" / "made.json").read_text())
@@ -180,11 +147,8 @@ def test_a_figure_is_drawn_by_its_name(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_runs_without_their_data_are_left_out(tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        app,
-        ["reproduce", "airfoil-warping", "--seeds", "0", "--out", str(tmp_path / "runs")],
-        env={"COLUMNS": "160", "TAILORMIX_DATA": str(tmp_path / "data")},
-    )
+    arguments = ["reproduce", "airfoil-warping", "--seeds", "0", "--out", tmp_path / "runs"]
+    done = call(*arguments, TAILORMIX_DATA=str(tmp_path / "data"))
     assert done.exit_code == 1
     assert "data set airfoil is not here, 3 runs are left out: tailormix data get airfoil" in done.stderr
     assert "no finished runs" in done.stdout

@@ -19,17 +19,12 @@ def test_it_learns() -> None:
     assert regressor(max_iter=60, learning_rate=0.01).fit(X, REAL).score(X, REAL) > 0.9
 
 
-def test_the_mean_does_not_depend_on_asking_for_the_spread() -> None:
+def test_intervals_are_gaussian_and_the_mean_is_the_same_without_them() -> None:
     model = regressor().fit(X, REAL)
     mean, std = model.predict(X, return_std=True)
     assert np.array_equal(mean, model.predict(X))
     assert mean.shape == std.shape == (60,)
     assert (std > 0).all()
-
-
-def test_intervals_are_gaussian() -> None:
-    model = regressor().fit(X, REAL)
-    mean, std = model.predict(X, return_std=True)
     low, high = model.predict_interval(X, coverage=0.8)
     reach = NormalDist().inv_cdf(0.9)
     assert np.allclose(low, mean - reach * std)
@@ -100,7 +95,5 @@ def test_modules_without_dropout_predict_a_mean_only() -> None:
         regressor(module=without_dropout).fit(X, REAL)
     with pytest.raises(ValueError, match="calibrate=True needs dropout in the module"):
         regressor(dropout=0.0, calibrate=np.True_).fit(X, REAL)
-
-
-def test_partial_fit_calibrates_nothing_and_so_needs_no_dropout() -> None:
+    # partial_fit calibrates nothing
     assert regressor(module=without_dropout).partial_fit(X, REAL).predict(X).shape == (60,)

@@ -45,7 +45,7 @@ def pair_distance(
         raise ValueError(f"partner must have shape {tuple(z.shape[:1])}, got {tuple(partner.shape)}")
     points = z.detach() if z.is_floating_point() and z.itemsize >= 4 else z.detach().float()
     others = points if partners is None or partners is z else partners.detach()
-    difference = (points - others[partner]).reshape(len(z), math.prod(z.shape[1:]))
+    difference = (points - others.index_select(0, partner)).reshape(len(z), math.prod(z.shape[1:]))
     # In float64, where squares of float32 neither overflow nor vanish; one kind of device has none.
     wide = torch.float32 if z.device.type == "mps" else torch.float64
     length: Tensor = torch.linalg.vector_norm(difference, dim=1, dtype=wide)

@@ -29,6 +29,7 @@ LAST_LOGIT = 17.33  # the logit of 1 - 2⁻²⁵, where uniform draws in float32
 FLATTEST, STEEPEST = 1e-24, 1e24  # stand for the slopes 0 and ∞, so that λ = 0, ½ and 1 stay where they are
 NEGLIGIBLE = -30.0  # below e^-30 the leading term of the incomplete beta function is exact in float64
 INFINITE = 1e38  # stands for τ = ∞, and float32 holds it
+LOG_9 = math.log(9)  # τ = 1/9 is the middle row
 LIMIT = 1e30  # stands for an infinite logit, so that 0·∞ and ∞/∞ never arise
 STEEP, FLAT = 1e-8, 1e12  # beyond these τ the limits in closed form are exact to the last digit that matters
 
@@ -77,8 +78,12 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
         lam, tau = lam.expand(shape), tau.expand(shape)
     if lam.numel() == 0:
         return torch.empty_like(lam)
-    family = EXACT_WARPS if exact else WARPS
-    warped = family[kind](lam, tau)
+    if exact:
+        warped = EXACT_WARPS[kind](lam, tau)
+    else:
+        # In float64, since in float32 logit(1 - λ) = -logit(λ) would fail near ½; one device has none.
+        finest = wide if lam.device.type == "mps" else torch.float64
+        warped = WARPS[kind](torch.logit(lam.to(finest)).to(wide), tau)
     # Values outside the domain give NaN. A look for it is free on the CPU; elsewhere a step would wait.
     if warped.is_cpu and not torch.compiler.is_compiling() and math.isnan(warped.sum().item()):
         _reject_values(lam, tau)
@@ -94,57 +99,45 @@ def _reject_values(lam: Tensor, tau: Tensor) -> None:
         raise ValueError(f"tau must be >= 0, got {lowest}")
 
 
-def _inverse_beta(lam: Tensor, tau: Tensor) -> Tensor:
-    """I⁻¹_λ(τ, τ): logit ω = slope · logit λ, with the slope from the table.
-
-    Worked out below ½, where floating point is fine-grained, and mirrored: ω(1-λ) = 1 - ω(λ).
-    """
-    lam = lam.to(tau.dtype)
-    level = torch.logit(torch.minimum(lam, 1 - lam))
-    warped = torch.sigmoid(_slope(level, 1 / (1 + 3 * tau.sqrt())) * level)
-    return torch.where(lam > 0.5, 1 - warped, warped)
+def _inverse_beta(level: Tensor, tau: Tensor) -> Tensor:
+    """I⁻¹_λ(τ, τ): logit ω = slope · logit λ, with the slope from the table; ``level`` is logit λ."""
+    return torch.sigmoid(_slope(level, tau.log()) * level)
 
 
-def _slope(level: Tensor, row: Tensor) -> Tensor:
-    """Bilinear interpolation in the table, at logits ≤ 0 and at rows 1/(1 + 3√τ)."""
+def _slope(level: Tensor, log_tau: Tensor) -> Tensor:
+    """The slope at logit λ and log τ: bilinear interpolation in the table, whose axes run from -1 to 1."""
     compiling = torch.compiler.is_compiling()  # a compiled graph holds its own copy of the table
     table = TABLE.to(level.device, level.dtype) if compiling else _table_on(level.device, level.dtype)
-    column = torch.tanh(-COLUMN_SCALE / 2 * level)  # from 0 at λ = ½ to 1 at λ = 0
+    row, column = torch.tanh((log_tau + LOG_9) * -0.25), torch.tanh(level * (COLUMN_SCALE / 2))
     places = torch.stack((column, row), dim=-1).view(1, 1, -1, 2)
-    slope = functional.grid_sample(table[None, None], 2 * places - 1, align_corners=True).view(level.shape)
-    return torch.where(row.isnan(), row, slope)  # the sampler makes numbers of NaN
+    slope = functional.grid_sample(table[None, None], places, align_corners=True).view(level.shape)
+    return slope.add(row, alpha=0)  # the sampler makes numbers of NaN, this makes NaN again
 
 
-def _beta(lam: Tensor, tau: Tensor) -> Tensor:
+def _beta(level: Tensor, tau: Tensor) -> Tensor:
     """I_λ(1/τ, 1/τ), the table read backwards; carries no gradient.
 
     Finds the logit x with x · slope(x) = logit λ by the secant rule on logarithmic scales, where x · slope
     rises by between ½ and 1.3: four steps reach the last digit from any start.
     """
-    lam, tau = lam.detach().to(tau.dtype), tau.detach()
-    row = 1 - 1 / (1 + tau.sqrt() / 3)  # that of 1/τ
+    goal, log_tau = level.detach().clamp(-LIMIT, LIMIT), -tau.detach().log()
 
     def log_slope(log_level: Tensor) -> Tensor:
-        return _slope(-log_level.exp(), row).log()
+        return _slope(log_level.exp(), log_tau).log()
 
-    goal = torch.logit(torch.minimum(lam, 1 - lam)).clamp(min=-LIMIT)
-    aim = (-goal).clamp(min=1 / LIMIT).log()
+    aim = goal.abs().clamp(min=1 / LIMIT).log()
     before, miss_before = aim, log_slope(aim)
     now = (before - miss_before).clamp(max=80.0)  # e^80 is beyond LIMIT and within float32
     for _ in range(4):
         miss = now + log_slope(now) - aim
         rise = ((miss - miss_before) / (now - before)).nan_to_num(1.0).clamp(0.4, 1.5)
         before, miss_before, now = now, miss, (now - miss / rise).clamp(max=80.0)
-    warped = torch.sigmoid(goal / _slope(-now.exp(), row))
-    return torch.where(lam > 0.5, 1 - warped, warped)
+    return torch.sigmoid(goal / _slope(now.exp(), log_tau))
 
 
-def _sigmoid(lam: Tensor, tau: Tensor) -> Tensor:
+def _sigmoid(level: Tensor, tau: Tensor) -> Tensor:
     """σ(logit(λ)/τ), with 0, ½ and 1 fixed for every τ."""
-    lam = lam.to(tau.dtype)
-    level = torch.logit(torch.minimum(lam, 1 - lam)).clamp(min=-LIMIT)
-    warped = torch.sigmoid(level / tau.clamp(FLATTEST, STEEPEST))
-    return torch.where(lam > 0.5, 1 - warped, warped)
+    return torch.sigmoid(level.clamp(-LIMIT, LIMIT) / tau.clamp(FLATTEST, STEEPEST))
 
 
 WARPS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -153,8 +146,15 @@ WARPS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "sigmoid": _sigmoid,
 }
 
-with torch.inference_mode(False):  # a table made in inference mode would be of no use outside it
-    TABLE = torch.from_numpy(np.load(TABLE_FILE))
+
+def _load_table() -> Tensor:
+    """The slopes for all λ: those below ½ are the mirror image of the others."""
+    with torch.inference_mode(False):  # a table made in inference mode would be of no use outside it
+        upper = torch.from_numpy(np.load(TABLE_FILE))
+        return torch.cat((upper.flip(1), upper[:, 1:]), dim=1)
+
+
+TABLE = _load_table()
 
 
 @functools.cache

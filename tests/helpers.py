@@ -33,9 +33,14 @@ def graph_distance(u: Array, tau: Array, omega: Array) -> Array:
 
 
 def run_python(code: str, arguments: list[str] | None = None) -> str:
-    """Run code in a fresh process, with one thread, and return what it printed."""
+    """Run code in a fresh process and return what it printed."""
+    return run_program("-c", code, *(arguments or []))
+
+
+def run_program(*arguments: str) -> str:
+    """``python ARGUMENTS`` with one thread, from the root of the project; what it printed."""
     done = subprocess.run(
-        [sys.executable, "-c", code, *(arguments or [])],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},

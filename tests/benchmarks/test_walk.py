@@ -1,7 +1,7 @@
 """The walk of one batch stays within its budget."""
 
 import pytest
-from benchmarks.walk import BUDGETS, Walk, walk, walks
+from benchmarks.walk import BUDGETS, Walk, walks
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +21,3 @@ def test_the_equations_are_on_the_way(found: dict[str, Walk]) -> None:
     for each in found.values():
         functions = [function for _, function in each.frames]
         assert all(functions.count(name) == 1 for name in ("pair_distance", "similarity_kernel", "warp"))
-
-
-def test_counts_by_hand() -> None:
-    """Three calls in two files: a, b and a again."""
-    assert Walk([("a.py", "f"), ("b.py", "g"), ("a.py", "h")]).counts == (3, 2, 2)
-    assert walk(lambda: sum([1, 2])).frames == []

@@ -10,18 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from tailormix.cli.train import train
+from cli.calling import call
 from tailormix.experiments import parallel
 from tailormix.experiments.experiment import fingerprint, read
 from tailormix.experiments.parallel import ENGINES, Job, parse_seeds, run_jobs
 
-app = typer.Typer()
-app.command()(train)
 PACKAGES = {"dask": "distributed", "ray": "ray"}
-QUICK = ["moons", "--set", "epochs=1", "--set", "accelerator=cpu"]
+QUICK = ["train", "moons", "--set", "epochs=1", "--set", "accelerator=cpu"]
 
 
 def needs(engine: str) -> Any:
@@ -43,7 +39,7 @@ def test_a_run_that_fails_stops_no_other(
     blocked.mkdir(parents=True)
     (blocked / "checkpoints").write_text("")
     before = signal.getsignal(signal.SIGTERM)
-    done = CliRunner().invoke(app, [*QUICK, "--seeds", "0-1", "--jobs", "2", "--engine", engine, "--json"])
+    done = call(*QUICK, "--seeds", "0-1", "--jobs", "2", "--engine", engine, "--json")
     assert done.exit_code == 1, done.stderr
     assert [row["seed"] for row in json.loads(done.stdout)] == [0]
     assert "again: tailormix train moons --set epochs=1" in done.stderr
@@ -96,16 +92,13 @@ def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: py
         list(run_jobs(jobs, 1, "dask"))
 
 
-def test_no_runs_are_no_work() -> None:
-    assert list(run_jobs([], 1)) == []
-
-
 def test_a_killed_process_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = "import os, sys; sys.argv[2] == 'b' and os.kill(os.getpid(), 9)"
     monkeypatch.setattr(parallel, "COMMAND", (sys.executable, "-c", program))
     results = list(run_jobs([Job((name,), tmp_path / name) for name in "abc"], 2))
     assert sorted((each.job.path.name, each.code) for each in results) == [("a", 0), ("b", -9), ("c", 0)]
     assert [each.result for each in results] == [None, None, None]
+    assert list(run_jobs([], 1)) == []
 
 
 def test_seeds() -> None:

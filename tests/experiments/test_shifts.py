@@ -38,24 +38,19 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def times(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+
 def test_a_finished_run_is_evaluated_later_without_training_again(root: Path) -> None:
-    settings = [
-        "epochs=1",
-        "batch=32",
-        "accelerator=cpu",
-        "model=resnet8",
-        "model.base_width=8",
-        "method=erm",
-    ]
-    settings += ["data.limit=100"]
+    settings = ["epochs=1", "batch=32", "accelerator=cpu", "data.limit=100"]
+    settings += ["model=resnet8", "model.base_width=8", "method=erm"]
     plain = run_experiment(read("cifar10-cpu", settings), root / "run")
     assert "shifts" not in plain
-    weights = {path.name: path.stat().st_mtime_ns for path in (root / "run" / "checkpoints").iterdir()}
+    weights = times(root / "run" / "checkpoints")
     experiment = read("cifar10-cpu", [*settings, 'also=["cifar10-c"]'])
     evaluated = run_experiment(experiment, root / "run")
-    assert {
-        path.name: path.stat().st_mtime_ns for path in (root / "run" / "checkpoints").iterdir()
-    } == weights
+    assert times(root / "run" / "checkpoints") == weights
     assert {key: value for key, value in evaluated.items() if key != "shifts"} == plain
     assert evaluated == json.loads((root / "run" / run_folder.RESULT).read_text())
     found = evaluated["shifts"]["cifar10-c"]

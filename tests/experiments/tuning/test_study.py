@@ -18,7 +18,6 @@ from tailormix.experiments.tuning import study as studies
 from tailormix.experiments.tuning.space import parse_dimension
 from tailormix.experiments.tuning.study import (
     Search,
-    StorageError,
     count_trials,
     has_ended,
     open_study,
@@ -37,6 +36,14 @@ def search(*over: str, folds: int = 2, settings: tuple[str, ...] = QUICK) -> Sea
 
 def opened(wanted: Search, folder: Path, trials: int, **options: Any) -> optuna.Study:
     return open_study(wanted, f"sqlite:///{folder / 'study.db'}", trials=trials, **options)
+
+
+def optimised(over: str, folder: Path, trials: int, folds: int = 2, **options: Any) -> optuna.Study:
+    """The study after all its trials."""
+    wanted = search(over, folds=folds)
+    study = opened(wanted, folder, trials, **options)
+    optimise(study, wanted, folder, trials=trials)
+    return study
 
 
 def ended(study: optuna.Study) -> list[dict[str, Any]]:
@@ -76,9 +83,7 @@ def made_runs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def test_lagging_settings_are_pruned(tmp_path: Path, made_runs: list[dict[str, Any]]) -> None:
     """Four settings to learn the median from; the fifth is worse from its first fold on, the sixth is not."""
-    wanted = search("optimiser.lr=1,2,3,4,9,0.5", folds=3)
-    study = opened(wanted, tmp_path, 6)
-    optimise(study, wanted, tmp_path, trials=6)
+    study = optimised("optimiser.lr=1,2,3,4,9,0.5", tmp_path, 6, folds=3)
     states = [trial.state for trial in study.trials]
     assert states == [TrialState.COMPLETE] * 4 + [TrialState.PRUNED, TrialState.COMPLETE]
     assert len(made_runs) == 5 * 3 + 1
@@ -87,9 +92,7 @@ def test_lagging_settings_are_pruned(tmp_path: Path, made_runs: list[dict[str, A
 
 @pytest.mark.parametrize("pruner", ["none", "hyperband"])
 def test_other_pruners(pruner: str, tmp_path: Path, made_runs: list[dict[str, Any]]) -> None:
-    wanted = search("optimiser.lr=1,2,3,4,9", folds=4)
-    study = opened(wanted, tmp_path, 5, pruner=pruner)
-    optimise(study, wanted, tmp_path, trials=5)
+    study = optimised("optimiser.lr=1,2,3,4,9", tmp_path, 5, folds=4, pruner=pruner)
     assert (len(made_runs) == 20) == (pruner == "none")
     assert study.best_params == {"optimiser.lr": 1}
 
@@ -107,10 +110,7 @@ def test_ranges_start_from_the_experiments_current_values(
 
 
 def test_a_failing_setting_stops_no_other(tmp_path: Path, made_runs: list[dict[str, Any]]) -> None:
-    wanted = search("optimiser.lr=1,666,2")
-    study = opened(wanted, tmp_path, 3)
-    optimise(study, wanted, tmp_path, trials=3)
-    found = ended(study)
+    found = ended(optimised("optimiser.lr=1,666,2", tmp_path, 3))
     assert [each["state"] for each in found] == ["complete", "fail", "complete"]
     assert found[1]["error"] == "a bad rate"
 
@@ -223,28 +223,21 @@ def test_who_gives_way_puts_the_setting_back(
 @pytest.mark.parametrize(
     ("states", "expected"),
     [
-        (["COMPLETE", "RUNNING", "mine", "RUNNING"], 2),
-        (["COMPLETE", "FAIL", "mine", "COMPLETE"], 2),
-        (["WAITING", "WAITING", "mine", "PRUNED"], 1),
-        (["RUNNING", "mine"], 1),
-        (["mine", "RUNNING"], 0),
+        ("COMPLETE RUNNING mine RUNNING", 2),
+        ("COMPLETE FAIL mine COMPLETE", 2),
+        ("WAITING WAITING mine PRUNED", 1),
+        ("RUNNING mine", 1),
+        ("mine RUNNING", 0),
     ],
 )
-def test_who_comes_first(states: list[str], expected: int) -> None:
+def test_who_comes_first(states: str, expected: int) -> None:
     """Of two running trials the later one gives way; what has ended counts whenever it began."""
     found: list[Any] = []
-    for number, name in enumerate(states):
-        trial = create_trial(
-            state=TrialState["RUNNING" if name == "mine" else name], value=1.0 if name == "COMPLETE" else None
-        )
-        trial.number = number
-        found.append(trial)
-    assert taken_before(states.index("mine"), found) == expected
-
-
-def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="cannot open the storage 'nonsense'"):
-        open_study(search("epochs=1,2"), "nonsense", trials=1)
+    for number, name in enumerate(states.split()):
+        state = TrialState["RUNNING" if name == "mine" else name]
+        found.append(create_trial(state=state, value=1.0 if name == "COMPLETE" else None))
+        found[-1].number = number
+    assert taken_before(states.split().index("mine"), found) == expected
 
 
 def test_airfoil_by_the_papers_folds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,8 +258,8 @@ def test_airfoil_by_the_papers_folds(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sizes == {300}
 
 
-def one_fold(*over: str) -> Search:
-    return Search("digits-mlp", (), tuple(map(parse_dimension, over)), ("1/10",), "nll")
+def one_fold(*over: str, settings: tuple[str, ...] = (), fold: str = "1/10") -> Search:
+    return Search("digits-mlp", settings, tuple(map(parse_dimension, over)), (fold,), "nll")
 
 
 def test_unknown_keys_fail_before_any_work() -> None:
@@ -277,29 +270,22 @@ def test_unknown_keys_fail_before_any_work() -> None:
 
 
 def test_current_values_are_those_of_the_file_or_the_methods_defaults() -> None:
-    assert one_fold("method.tau_std=0.1..1", "epochs=1..30").current_values() == {
-        "method.tau_std": 0.25,
-        "epochs": 20,
-    }
+    found = one_fold("method.tau_std=0.1..1", "epochs=1..30").current_values()
+    assert found == {"method.tau_std": 0.25, "epochs": 20}
     assert one_fold("method=sk-mixup,mixup").current_values() == {"method": "sk-mixup"}
     assert one_fold("method.tau_std=0.5..1").current_values() is None
 
 
 def test_another_search_is_another_study() -> None:
-    names = {
-        one_fold("epochs=1,2").study_name,
-        one_fold("epochs=1,3").study_name,
-        Search("digits-mlp", (), (parse_dimension("epochs=1,2"),), ("1/5",), "nll").study_name,
-        Search("digits-mlp", ("seed=1",), (parse_dimension("epochs=1,2"),), ("1/10",), "nll").study_name,
-    }
-    assert len(names) == 4
-    assert one_fold("epochs=1,2").study_name in names
+    searches = [one_fold("epochs=1,2"), one_fold("epochs=1,3"), one_fold("epochs=1,2", fold="1/5")]
+    searches.append(one_fold("epochs=1,2", settings=("seed=1",)))
+    assert len({each.study_name for each in searches}) == 4
+    assert one_fold("epochs=1,2").study_name == searches[0].study_name
 
 
 def test_no_fold_sees_test_rows_whatever_the_experiment_says() -> None:
     """Selection on test rows, as released, and further test sets: every such setting is left out."""
-    settings = ("imitate=released-protocol", 'also=["cifar10-c"]')
-    wanted = Search("digits-mlp", settings, (parse_dimension("epochs=1,2"),), ("1/10",), "nll")
+    wanted = one_fold("epochs=1,2", settings=("imitate=released-protocol", 'also=["cifar10-c"]'))
     assert wanted.experiment({}, "1/10").training == read("digits-mlp").training
 
 

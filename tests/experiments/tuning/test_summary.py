@@ -12,14 +12,9 @@ from tailormix.experiments.tuning.space import Dimension
 from tailormix.experiments.tuning.summary import as_dict, importance, pareto_front, sensitivity
 
 #: τ_std, accuracy and ECE after temperature of the paper's cross-validation table, in percent
-CIFAR10 = [
-    (0.25, 95.18, 0.97),
-    (0.4, 95.23, 1.42),
-    (0.5, 95.37, 2.08),
-    (0.6, 95.45, 1.99),
-    (0.75, 95.57, 2.05),
-]
-CIFAR10 += [(0.8, 95.44, 2.07), (1, 95.57, 2.05), (1.25, 95.46, 2.25), (1.5, 95.29, 2.36), (2, 94.93, 2.43)]
+CIFAR10 = [(0.25, 95.18, 0.97), (0.4, 95.23, 1.42), (0.5, 95.37, 2.08), (0.6, 95.45, 1.99)]
+CIFAR10 += [(0.75, 95.57, 2.05), (0.8, 95.44, 2.07), (1, 95.57, 2.05), (1.25, 95.46, 2.25)]
+CIFAR10 += [(1.5, 95.29, 2.36), (2, 94.93, 2.43)]
 CIFAR100 = [(0.25, 77.74, 1.77), (0.4, 78.26, 2.4), (0.5, 78.37, 3.61), (0.6, 78.29, 4.08), (0.75, 78, 3.91)]
 CIFAR100 += [(0.8, 78.03, 4.27), (1, 77.35, 3.4), (1.25, 77.31, 3.88), (1.5, 77.92, 4.06)]
 
@@ -29,12 +24,9 @@ def from_table(rows: list[tuple[float, float, float]]) -> optuna.Study:
     choices = {"method.tau_std": CategoricalDistribution([row[0] for row in rows])}
     for tau_std, accuracy, ece in rows:
         metrics = {"accuracy": accuracy, "ts_ece": ece}
-        value = score("trade-off", metrics)
-        attributes = {"scores": [value], "metrics": metrics}
-        params = {"method.tau_std": tau_std}
-        study.add_trial(
-            create_trial(value=value, params=params, distributions=choices, user_attrs=attributes)
-        )
+        value, params = score("trade-off", metrics), {"method.tau_std": tau_std}
+        found = {"scores": [value], "metrics": metrics}
+        study.add_trial(create_trial(value=value, params=params, distributions=choices, user_attrs=found))
     return study
 
 
@@ -44,13 +36,13 @@ def test_the_papers_own_table_gives_the_papers_choice(table: list[tuple[float, f
 
 
 def test_no_setting_of_the_front_is_beaten() -> None:
-    """By hand, of CIFAR-100's rows: 0.5 has the best accuracy, 0.4 less of both, 0.25 the best ECE."""
-    front = pareto_front(from_table(CIFAR100).trials, ("accuracy", "ts_ece"))
+    """By hand, of CIFAR-100's rows: 0.5 has the best accuracy, 0.4 less of both, 0.25 the best ECE.
+
+    A trial without one of the metrics is left out.
+    """
+    trials = from_table(CIFAR100).trials
+    front = pareto_front(trials, ("accuracy", "ts_ece"))
     assert [trial.params["method.tau_std"] for trial in front] == [0.5, 0.4, 0.25]
-
-
-def test_trials_without_one_of_the_metrics_are_not_on_the_front() -> None:
-    trials = from_table(CIFAR10).trials
     del trials[0].user_attrs["metrics"]["ts_ece"]
     assert 0 not in [trial.number for trial in pareto_front(trials, ("accuracy", "ts_ece"))]
     assert pareto_front([], ("accuracy", "ts_ece")) == []

@@ -32,6 +32,13 @@ def synsets(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def kit(path: Path, truth: bytes) -> None:
+    """The development kit: its synsets, and the class numbers of the validation images."""
+    folder = "ILSVRC2012_devkit_t12/data"
+    meta, labels = f"{folder}/meta.mat", f"{folder}/ILSVRC2012_validation_ground_truth.txt"
+    packed(path / DEVKIT, {meta: synsets(path.parent / "meta.mat"), labels: truth}, "w:gz")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     target = tmp_path / "imagenet"
@@ -42,14 +49,7 @@ def folder(tmp_path: Path) -> Path:
     }
     packed(target / TRAIN, inner)
     packed(target / VAL, {f"ILSVRC2012_val_{k:08}.JPEG": bytes([k]) for k in (3, 1, 2)})
-    kit = "ILSVRC2012_devkit_t12/data"
-    truth = b"2\n1\n1\n"
-    meta = synsets(tmp_path / "meta.mat")
-    packed(
-        target / DEVKIT,
-        {f"{kit}/meta.mat": meta, f"{kit}/ILSVRC2012_validation_ground_truth.txt": truth},
-        "w:gz",
-    )
+    kit(target, b"2\n1\n1\n")
     return target
 
 
@@ -67,9 +67,15 @@ def test_archives_become_class_folders(folder: Path) -> None:
     assert not list(folder.glob(".unpacking-*"))
 
 
-def test_missing_archive_says_what_to_do(tmp_path: Path) -> None:
+def test_missing_and_wrong_archives_are_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"missing file .*ILSVRC2012_img_train\.tar; to fix it: register at image-net\.org"
+        DataError, match=r"img_train\.tar: expected 147897477120 bytes and md5:.*, got \d+ bytes;"
+    ):
+        get("imagenet", tmp_path)
+    assert not (folder / "train").exists()
+    (folder / TRAIN).unlink()
+    with pytest.raises(
+        DataError, match=r"missing file .*_img_train\.tar; to fix it: register at image-net\.org"
     ):
         get("imagenet", tmp_path)
 
@@ -82,37 +88,25 @@ def test_what_is_there_stays(folder: Path) -> None:
     assert (folder / "val" / "n01").is_dir()
 
 
-def test_wrong_archive_is_not_unpacked(folder: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"img_train\.tar: expected 147897477120 bytes and md5:.*, got \d+ bytes;"
-    ):
-        get("imagenet", folder.parent)
-    assert not (folder / "train").exists()
-
-
-def test_wrong_kit_leaves_no_validation_folder(folder: Path) -> None:
-    packed(folder / DEVKIT, {"something": b""}, "w:gz")
-    with pytest.raises(DataError, match=r"devkit_t12\.tar\.gz: expected the 2012 development kit"):
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            lambda f: packed(f / DEVKIT, {"x": b""}, "w:gz"),
+            r"devkit_t12\.tar\.gz: expected the 2012 development kit",
+        ),
+        (
+            lambda f: packed(f / VAL, {"ILSVRC2012_val_1.JPEG": b""}),
+            r"img_val\.tar: expected 3 images, got 1",
+        ),
+        (lambda f: kit(f, b"1\n3\n1\n"), r"expected class numbers of meta\.mat, got \[3\]"),
+    ],
+)
+def test_wrong_contents_leave_no_validation_folder(folder: Path, damage, message: str) -> None:
+    damage(folder)
+    with pytest.raises(DataError, match=message):
         prepare(folder)
     assert not (folder / "val").exists()
-
-
-def test_lost_images_are_noticed(folder: Path) -> None:
-    packed(folder / VAL, {"ILSVRC2012_val_00000001.JPEG": b""})
-    with pytest.raises(DataError, match=r"ILSVRC2012_img_val\.tar: expected 3 images, got 1"):
-        prepare(folder)
-    assert not (folder / "val").exists()
-
-
-def test_foreign_class_numbers_are_refused(folder: Path) -> None:
-    kit = "ILSVRC2012_devkit_t12/data"
-    members = {
-        f"{kit}/meta.mat": synsets(folder / "meta.mat"),
-        f"{kit}/ILSVRC2012_validation_ground_truth.txt": b"1\n3\n1\n",
-    }
-    packed(folder / DEVKIT, members, "w:gz")
-    with pytest.raises(DataError, match=r"expected class numbers of meta\.mat, got \[3\]"):
-        prepare(folder)
 
 
 def test_class_folders_become_splits(tmp_path: Path) -> None:

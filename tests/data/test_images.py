@@ -1,6 +1,7 @@
 """Images in memory, from files of exactly the published format and size; most of them are sparse."""
 
 import gzip
+import os
 import struct
 from pathlib import Path
 
@@ -33,9 +34,8 @@ def cifar100(root: Path) -> None:
         table[:, 0] = 19
         table[:, 1] = np.arange(count) % 100
         table[0, 2 + 1024 : 2 + 2048] = 255
-    (root / "cifar-100-binary" / "fine_label_names.txt").write_text(
-        "\n".join(f"name{k}" for k in range(100)) + "\n"
-    )
+    names = "".join(f"name{k}\n" for k in range(100))
+    (root / "cifar-100-binary" / "fine_label_names.txt").write_text(names)
 
 
 def idx(path: Path, array: np.ndarray) -> None:
@@ -58,28 +58,20 @@ def jpeg(path: Path, colour: int = 0) -> None:
 
 
 def test_cifar10(tmp_path: Path) -> None:
-    cifar10(tmp_path)
+    """Whole, then with a label out of range, a truncated and a missing file."""
+    folder = cifar10(tmp_path)
     splits = load("cifar10", root=tmp_path)
     assert [len(part) for part in (splits.train, splits.validation, splits.test)] == [45_000, 5_000, 10_000]
     assert splits.class_names == CIFAR10_CLASSES
-
-
-def test_cifar10_label_out_of_range(tmp_path: Path) -> None:
-    folder = cifar10(tmp_path)
     table = np.memmap(folder / "data_batch_2.bin", np.uint8, "r+", shape=(10_000, 3073))
     table[3, 0] = 10
-    del table
+    table.flush()
     with pytest.raises(DataError, match=r"data_batch_2\.bin: expected 0 to 9, got 10 in row 3"):
         load("cifar10", root=tmp_path)
-
-
-def test_cifar10_truncated_and_missing(tmp_path: Path) -> None:
-    folder = cifar10(tmp_path)
-    with (folder / "test_batch.bin").open("r+b") as file:
-        file.truncate(1000)
-    with pytest.raises(
-        DataError, match=r"test_batch\.bin: expected 30730000 bytes.*, got 1000 bytes; .* data get cifar10"
-    ):
+    table[3, 0] = 3
+    table.flush()
+    os.truncate(folder / "test_batch.bin", 1000)
+    with pytest.raises(DataError, match=r"test_batch\.bin: expected 30730000 bytes.*, got 1000 bytes; .*get"):
         load("cifar10", root=tmp_path)
     (folder / "data_batch_1.bin").unlink()
     with pytest.raises(DataError, match=r"missing file .*data_batch_1\.bin .*tailormix data get cifar10"):
@@ -93,9 +85,8 @@ def test_cifar100_reads_the_fine_label(tmp_path: Path) -> None:
     assert splits.class_names[2] == "name2"
     x, y = splits.train.batch(torch.tensor([0, 7]))
     assert y.tolist() == [0, 7]
-    assert x[0, :, 5, 5].tolist() == pytest.approx(
-        [-0.5071 / 0.2675, (1 - 0.4867) / 0.2565, -0.4408 / 0.2761], rel=1e-5
-    )
+    green = [-0.5071 / 0.2675, (1 - 0.4867) / 0.2565, -0.4408 / 0.2761]
+    assert x[0, :, 5, 5].tolist() == pytest.approx(green, rel=1e-5)
 
 
 def test_fashion_mnist_damage(tmp_path: Path) -> None:
@@ -106,8 +97,8 @@ def test_fashion_mnist_damage(tmp_path: Path) -> None:
     damage = [
         (lambda: labels.write_bytes(whole[:-9]), r"unreadable file .*data get fashion-mnist"),
         (
-            lambda: idx(labels, np.zeros(9_999, np.uint8)),
-            r"expected an IDX file of bytes of shape \(10000,\), got header",
+            lambda: idx(labels, np.zeros(9, np.uint8)),
+            r"expected an IDX file .* of shape \(10000,\), got header",
         ),
         (lambda: idx(labels, np.full(10_000, 200, np.uint8)), "expected 0 to 9, got 200 in row 0"),
         (labels.unlink, "missing file .*t10k-labels"),

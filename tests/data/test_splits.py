@@ -41,11 +41,6 @@ def test_counts_agree_with_scikit_learn() -> None:
     assert torch.bincount(labels[held]).tolist() == torch.bincount(labels[theirs]).tolist() == [10, 6, 4]
 
 
-def test_seed_decides() -> None:
-    first, again, other = (hold_out(100, 10, seed)[1].tolist() for seed in (5, 5, 6))
-    assert first == again != other
-
-
 @given(labels=labelled, validation=st.floats(0, 0.5), test=st.floats(0, 0.5), seed=st.integers(0, 100))
 def test_three_ways_partition(labels: torch.Tensor, validation: float, test: float, seed: int) -> None:
     parts = three_ways(len(labels), seed, validation, test, labels)
@@ -65,13 +60,13 @@ def test_fingerprint_is_sha256_of_little_endian_numbers() -> None:
     assert fingerprint(torch.tensor([7, 0, 2**40])) == expected
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [((5, 6, 0), "size must be <= 5 rows, got 6"), ((5, -1, 0), "size must be >= 0, got -1")],
-)
-def test_impossible_sizes(arguments: tuple[int, int, int], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        hold_out(*arguments)
+def test_impossible_sizes() -> None:
+    with pytest.raises(ValueError, match="size must be <= 5 rows, got 6"):
+        hold_out(5, 6, 0)
+    with pytest.raises(ValueError, match="size must be >= 0, got -1"):
+        hold_out(5, -1, 0)
+    with pytest.raises(ValueError, match="inputs, targets and ids must have equal lengths, got 2, 3 and 2"):
+        MemorySplit(torch.zeros(2, 1), torch.zeros(3), torch.arange(2))
 
 
 @pytest.mark.parametrize("augment", [False, True])
@@ -85,11 +80,6 @@ def test_batches_can_start_anywhere(augment: bool) -> None:
         assert torch.equal(x, whole[2 + k][0])
         assert torch.equal(y, whole[2 + k][1])
     assert torch.equal(whole[1][0], source.batch(plan[1][0], torch.Generator().manual_seed(11))[0])
-
-
-def test_lengths_must_agree() -> None:
-    with pytest.raises(ValueError, match="inputs, targets and ids must have equal lengths, got 2, 3 and 2"):
-        MemorySplit(torch.zeros(2, 1), torch.zeros(3), torch.arange(2))
 
 
 def test_seeds_decide_and_are_recorded() -> None:

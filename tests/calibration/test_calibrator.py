@@ -18,9 +18,8 @@ def fitted(name: str) -> tuple[object, object]:
     calibrator = CALIBRATORS[name]()
     if name == "variance":
         mean, std, targets = gaussian(50)
-        return calibrator.fit(
-            Predictions(targets=targets, mean=mean, std=std, ids=range(50), split="val")
-        ), std
+        val = Predictions(targets=targets, mean=mean, std=std, ids=range(50), split="val")
+        return calibrator.fit(val), std
     return calibrator.fit(split("val", ids=[f"val-{i}" for i in range(200)])), distorted(20)[0]
 
 
@@ -28,6 +27,8 @@ def fitted(name: str) -> tuple[object, object]:
 @pytest.mark.parametrize("name", CALIBRATORS)
 def test_round_trip(name: str, ending: str, tmp_path: Path) -> None:
     before, x = fitted(name)
+    for given in (np.asarray(x), torch.as_tensor(x)):
+        assert isinstance(before.transform(given), type(given))
     path = before.save(tmp_path / f"one.{ending}")
     for after in (calibration.load(path), type(before).load(path)):
         assert type(after) is type(before)
@@ -35,12 +36,6 @@ def test_round_trip(name: str, ending: str, tmp_path: Path) -> None:
         assert after.provenance.as_dict() == before.provenance.as_dict()
         assert np.array_equal(after.provenance.points, before.provenance.points)
     assert [file.name for file in tmp_path.iterdir()] == [f"one.{ending}"]
-
-
-def test_dictionary_and_folder_are_equal() -> None:
-    assert {name: one.kind for name, one in CALIBRATORS.items()} == {name: name for name in CALIBRATORS}
-    public = {name for name in calibration.__all__ if name.endswith(("Scaling", "Calibration"))}
-    assert public == {one.__name__ for one in CALIBRATORS.values()}
 
 
 @pytest.mark.parametrize("ending", ["json", "safetensors"])
@@ -56,10 +51,8 @@ def test_imitation_is_written_down(tmp_path: Path) -> None:
     assert stored["provenance"]["imitates"] == "released-protocol"
     assert stored["provenance"]["split"] == "test"
     assert stored["facts"]["status"] == "converged"
-    assert (
-        calibration.load(tmp_path / "t.json").transform(split("test", ids=range(200))).imitates
-        == "released-protocol"
-    )
+    again = calibration.load(tmp_path / "t.json").transform(split("test", ids=range(200)))
+    assert again.imitates == "released-protocol"
 
 
 def test_bad_files(tmp_path: Path) -> None:
@@ -88,10 +81,3 @@ def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
         TemperatureScaling().fit(*distorted(60)).save(path)
     assert path.read_text() == old
     assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_torch_and_numpy_keep_their_kind() -> None:
-    vector = VectorScaling().fit(*distorted(100))
-    x = distorted(5)[0]
-    assert isinstance(vector.transform(x), torch.Tensor)
-    assert isinstance(vector.transform(x.numpy()), np.ndarray)

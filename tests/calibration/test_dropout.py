@@ -30,15 +30,9 @@ def test_only_dropout_is_switched_on_and_modes_come_back() -> None:
     assert [module.training for module in model.modules()] == before
 
 
-def test_batchnorm_statistics_stay() -> None:
-    model = network().train()
-    before = model[1].running_mean.clone()
-    predict(model, torch.randn(8, 4), samples=3)
-    assert torch.equal(model[1].running_mean, before)
-
-
-def test_seeded_and_leaves_the_global_state() -> None:
-    model, x = network(), torch.randn(6, 4)
+def test_seeded_and_leaves_the_global_state_and_batchnorm_alone() -> None:
+    model, x = network().train(), torch.randn(6, 4)
+    mean = model[1].running_mean.clone()
     torch.manual_seed(3)
     state = torch.get_rng_state()
     first, again, other = (predict(model, x, samples=10, seed=seed) for seed in (1, 1, 2))
@@ -47,6 +41,7 @@ def test_seeded_and_leaves_the_global_state() -> None:
     assert torch.equal(first.std, again.std)
     assert not torch.equal(first.mean, other.mean)
     assert not first.mean.requires_grad
+    assert torch.equal(model[1].running_mean, mean)
 
 
 def test_moments_are_those_of_the_passes() -> None:
@@ -73,39 +68,34 @@ def test_batches_and_one_sample() -> None:
     assert torch.equal(predict(model, x, samples=1).std, torch.zeros(7, 2))
 
 
+class Last(nn.GRU):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x)[0][:, -1]
+
+
+def encoder_layer() -> nn.Module:
+    return nn.TransformerEncoderLayer(8, 2, 16, dropout=0.3, batch_first=True)
+
+
 @pytest.mark.parametrize(
     "model",
     [
-        nn.TransformerEncoderLayer(8, 2, 16, dropout=0.3, batch_first=True),
-        nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.3, batch_first=True), 2),
+        encoder_layer(),
+        nn.TransformerEncoder(encoder_layer(), 2),
+        Last(8, 6, num_layers=2, dropout=0.4, batch_first=True),
     ],
-    ids=["layer", "encoder"],
+    ids=["layer", "encoder", "recurrent"],
 )
-def test_attention_dropout_is_found(model: nn.Module) -> None:
-    assert predict(model, torch.randn(3, 5, 8), samples=5).std.min() > 0
+def test_dropout_inside_other_modules_is_found(model: nn.Module) -> None:
+    assert predict(model, torch.randn(3, 5, 8), samples=8).std.min() > 0
 
 
-def test_recurrent_dropout_is_found() -> None:
-    class Last(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.gru = nn.GRU(4, 6, num_layers=2, dropout=0.4, batch_first=True)
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.gru(x)[0][:, -1]
-
-    assert predict(Last(), torch.randn(3, 5, 4), samples=8).std.max() > 0
-
-
-def test_functional_dropout_is_named() -> None:
+def test_models_without_dropout_and_bad_use() -> None:
     model = nn.Sequential(Functional())
     with pytest.raises(ValueError, match="model must have dropout"):
         predict(model, torch.ones(2, 3))
     assert predict(model, torch.ones(2, 30), also=(Functional,)).std.min() > 0
-
-
-def test_bad_use() -> None:
-    with pytest.raises(ValueError, match="samples must be >= 1, got 0"):
-        predict(network(), torch.ones(1, 4), samples=0)
     with pytest.raises(ValueError, match="model must have dropout"), mc_dropout(nn.Dropout(0.0)):
         pass
+    with pytest.raises(ValueError, match="samples must be >= 1, got 0"):
+        predict(network(), torch.ones(1, 4), samples=0)

@@ -54,10 +54,8 @@ def test_imitation_is_named_and_recorded() -> None:
     assert fitted.provenance.imitates == "released-protocol"
     assert fitted.transform(test).imitates == "released-protocol"
     val = split("val", ids=range(200))
-    assert (
-        TemperatureScaling().fit(val).transform(val, imitate="released-protocol").imitates
-        == "released-protocol"
-    )
+    again = TemperatureScaling().fit(val).transform(val, imitate="released-protocol")
+    assert again.imitates == "released-protocol"
     with pytest.raises(ValueError, match="unknown imitate 'whatever'"):
         TemperatureScaling().fit(test, imitate="whatever")
     assert list(IMITATED) == ["released-protocol"]
@@ -73,19 +71,13 @@ def test_a_refused_fit_leaves_the_old_one() -> None:
 
 
 def test_fingerprint_ignores_order_and_type_of_ids() -> None:
-    a, b, c = (
-        split("val", ids=range(200)),
-        split("val", ids=[str(i) for i in reversed(range(200))]),
-        split("val", ids=range(1, 201)),
-    )
+    named = (range(200), [str(i) for i in reversed(range(200))], range(1, 201))
+    a, b, c = (split("val", ids=ids) for ids in named)
     assert a.fingerprint == b.fingerprint != c.fingerprint
     assert a.fingerprint.startswith("ids:")
     assert shared_points(check_fit(a), c) == 199
     assert split("val").fingerprint.startswith("content:")
     assert split("val").fingerprint != split("val", seed=1).fingerprint
-
-
-def test_tensor_ids_and_bfloat16() -> None:
     logits, targets = distorted(4)
     one = Predictions(targets=targets, logits=logits.bfloat16(), ids=torch.arange(4))
     assert one.fingerprint == Predictions(targets=targets, logits=logits, ids=[0, 1, 2, 3]).fingerprint
@@ -141,24 +133,21 @@ def test_npy_pairs_are_mapped(prefix: str, tmp_path: Path) -> None:
 
 
 def test_bad_files(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", logits=np.eye(2))
-    with pytest.raises(ValueError, match="must hold the array 'targets', got logits"):
-        load_predictions(tmp_path / "a.npz")
-    np.savez(
-        tmp_path / "b.npz", logits=np.eye(2), targets=np.array([0, 1]), ids=np.array([{}, {}], dtype=object)
-    )
-    with pytest.raises(ValueError, match="cannot read"):
-        load_predictions(tmp_path / "b.npz")
-    (tmp_path / "c.npz").write_bytes(b"PK nonsense")
-    with pytest.raises(ValueError, match="cannot read"):
-        load_predictions(tmp_path / "c.npz")
-    np.save(tmp_path / "scores.npy", np.eye(2))
-    with pytest.raises(ValueError, match=r"expected a file name that ends in logits\.npy"):
-        load_predictions(tmp_path / "scores.npy")
-    with pytest.raises(ValueError, match=r"must be an \.npz or \.npy file"):
-        load_predictions(tmp_path / "a.csv")
+    eye, y = np.eye(2), np.array([0, 1])
+    np.savez(tmp_path / "none.npz", logits=eye)
+    np.savez(tmp_path / "pickled.npz", logits=eye, targets=y, ids=np.array([{}, {}], dtype=object))
+    np.savez(tmp_path / "val.npz", logits=eye, targets=y, split="val")
+    (tmp_path / "torn.npz").write_bytes(b"PK nonsense")
+    np.save(tmp_path / "scores.npy", eye)
+    for name, message in {
+        "none.npz": "must hold the array 'targets', got logits",
+        "pickled.npz": "cannot read",
+        "torn.npz": "cannot read",
+        "scores.npy": r"expected a file name that ends in logits\.npy",
+        "a.csv": r"must be an \.npz or \.npy file",
+        "val.npz": "split must be 'val'",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            load_predictions(tmp_path / name, split="test")
     with pytest.raises(FileNotFoundError, match="holds neither"):
         load_predictions(tmp_path)
-    np.savez(tmp_path / "d.npz", logits=np.eye(2), targets=np.array([0, 1]), split="val")
-    with pytest.raises(ValueError, match="split must be 'val'"):
-        load_predictions(tmp_path / "d.npz", split="test")

@@ -43,23 +43,6 @@ def test_is_the_minimum_that_scipy_finds() -> None:
     assert scaler.fitted.nll_before == pytest.approx(nll(logits, targets), rel=1e-6)
 
 
-def test_agrees_with_lbfgs_and_strong_wolfe() -> None:
-    logits, targets = distorted(2000, temperature=1.7)
-    temperature = torch.ones(1, requires_grad=True)
-    optimiser = torch.optim.LBFGS([temperature], max_iter=100, line_search_fn="strong_wolfe")
-
-    def closure() -> torch.Tensor:
-        optimiser.zero_grad()
-        loss = torch.nn.functional.cross_entropy(logits / temperature, targets)
-        loss.backward()
-        return loss
-
-    optimiser.step(closure)
-    assert TemperatureScaling().fit(logits, targets).temperature == pytest.approx(
-        float(temperature.detach()), abs=1e-4
-    )
-
-
 def test_derivatives_agree_with_autograd() -> None:
     logits, targets = distorted(50)
     t = torch.tensor(0.4, dtype=torch.float64, requires_grad=True)
@@ -68,15 +51,6 @@ def test_derivatives_agree_with_autograd() -> None:
     (second,) = torch.autograd.grad(first, t)
     found = nll_in_log_temperature(classification_inputs(logits, targets, from_logits=True), 0.4)
     assert found == pytest.approx((loss.item(), first.item(), second.item()))
-
-
-def test_accuracy_does_not_change() -> None:
-    logits, targets = distorted(500)
-    scaled = TemperatureScaling().fit(logits, targets).transform(logits)
-    assert metrics.accuracy(scaled, targets, from_logits=True) == metrics.accuracy(
-        logits, targets, from_logits=True
-    )
-    assert nll(scaled, targets) < nll(logits, targets)
 
 
 @pytest.mark.parametrize("factor", [1e-30, 1e-6, 1.0, 1e6, 1e30, 1e37])
@@ -88,13 +62,11 @@ def test_scale_of_the_logits_is_no_matter(factor: float) -> None:
     assert scaler.converged
 
 
-def test_largest_floats() -> None:
-    logits = torch.tensor([[3e38, -3e38], [3e38, -3e38], [3e38, -3e38]])
+def test_largest_floats_and_constant_logits() -> None:
+    """Constant logits keep T = 1 and say flat."""
+    logits = torch.tensor([[3e38, -3e38]]).repeat(3, 1)
     scaler = TemperatureScaling().fit(logits, torch.tensor([0, 0, 1]))
     assert scaler.temperature == pytest.approx(6e38 / math.log(2), rel=1e-3)
-
-
-def test_constant_logits_keep_one_and_say_flat() -> None:
     for value in (0.0, 7.0, 1e30):
         scaler = TemperatureScaling().fit(torch.full((5, 3), value), torch.tensor([0, 1, 2, 0, 0]))
         assert (scaler.temperature, scaler.fitted.status) == (1.0, "flat")

@@ -1,5 +1,6 @@
 """Loaders on the published files."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,6 +46,8 @@ def test_cifar10_statistics(cifar10: DataSplits) -> None:
 
 def test_cifar10_evaluation_batch_is_the_normalised_file(cifar10: DataSplits, real: Real) -> None:
     folder = real("cifar-10-batches-bin") / "cifar-10-batches-bin"
+    digest = hashlib.sha1((folder / "test_batch.bin").read_bytes()).hexdigest()
+    assert digest == "67eb016db431130d61cd03c7ad570b013799c88c"  # as published
     record = np.fromfile(folder / "test_batch.bin", np.uint8, 3073)
     x, y = cifar10.test.batch(torch.tensor([0]))
     mean, std = np.array([[0.4914, 0.4822, 0.4465], [0.2023, 0.1994, 0.2010]]).reshape(2, 3, 1, 1)

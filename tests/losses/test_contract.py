@@ -13,17 +13,19 @@ from tailormix.losses import LOSSES
 SCALARS = {"mmce", "mmce-w"}
 every = pytest.mark.parametrize("name", LOSSES)
 every_soft = pytest.mark.parametrize("name", SOFT)
+#: every loss with class indices, and every loss that takes rows of probabilities with those
+both = pytest.mark.parametrize(("name", "soft"), [(n, False) for n in LOSSES] + [(n, True) for n in SOFT])
 
 
-def batch(n: int = 6, classes: int = 4, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+def batch(
+    n: int = 6, classes: int = 4, seed: int = 0, soft: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
     draws = torch.Generator().manual_seed(seed)
     logits = torch.randn(n, classes, generator=draws, dtype=torch.float64) * 2
-    return logits, torch.randint(classes, (n,), generator=draws)
-
-
-def soft_batch() -> tuple[torch.Tensor, torch.Tensor]:
-    logits, y = batch()
-    return logits, mixed(y, torch.arange(5, -1, -1), [0.3, 0.9, 0.0, 1.0, 0.5, 0.7], 4)
+    y = torch.randint(classes, (n,), generator=draws)
+    if soft:
+        return logits, mixed(y, torch.arange(5, -1, -1), [0.3, 0.9, 0.0, 1.0, 0.5, 0.7], 4)
+    return logits, y
 
 
 @every
@@ -37,65 +39,45 @@ def test_shape_is_one_loss_per_sample_or_a_scalar(name: str, n: int, classes: in
     assert loss.isfinite().all()
 
 
-@every
-def test_gradient_for_class_indices(name: str) -> None:
+@both
+def test_gradient(name: str, soft: bool) -> None:
     """The batch is in general position: no tie, no hinge at its corner, both kinds of γ in FLSD."""
-    logits, y = batch()
+    logits, targets = batch(soft=soft)
     loss = make(name)
-    assert torch.autograd.gradcheck(lambda z: call(loss, z, y), logits.requires_grad_())
-
-
-@every_soft
-def test_gradient_for_rows(name: str) -> None:
-    logits, rows = soft_batch()
-    loss = make(name)
-    assert torch.autograd.gradcheck(lambda z: call(loss, z, rows), logits.requires_grad_())
+    assert torch.autograd.gradcheck(lambda z: call(loss, z, targets), logits.requires_grad_())
 
 
 @every
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_computed_in_float32(name: str, dtype: torch.dtype) -> None:
+def test_half_precision_and_autocast_are_computed_in_float32(name: str, dtype: torch.dtype) -> None:
     logits, y = batch()
     loss = make(name)
     low = call(loss, logits.to(dtype), y)
     assert low.dtype == torch.float32
     torch.testing.assert_close(low, call(loss, logits.to(dtype).float(), y))
+    with torch.autocast("cpu", dtype):
+        low = call(loss, logits.float(), y)
+    torch.testing.assert_close(low, call(loss, logits.float(), y))
 
 
 @every_soft
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_rows_are_accepted(name: str, dtype: torch.dtype) -> None:
-    logits, rows = soft_batch()
+    logits, rows = batch(soft=True)
     loss = make(name)
     low = call(loss, logits.float(), rows.to(dtype))
     torch.testing.assert_close(low, call(loss, logits.float(), rows.float()), rtol=0.02, atol=0.02)
 
 
-@every
-def test_autocast_changes_nothing(name: str) -> None:
-    logits, y = batch()
-    loss = make(name)
-    with torch.autocast("cpu", torch.bfloat16):
-        low = call(loss, logits.float(), y)
-    torch.testing.assert_close(low, call(loss, logits.float(), y))
-
-
-@every
-def test_runs_without_reading_values(name: str) -> None:
+@both
+def test_runs_without_reading_values(name: str, soft: bool) -> None:
     """The meta device has no values, so that reading one would raise."""
     logits = torch.empty(6, 4, device="meta", requires_grad=True)
+    shape, dtype = ((6, 4), torch.float32) if soft else ((6,), torch.long)
     loss = make(name).to("meta").train()
-    result = call(loss, logits, torch.empty(6, dtype=torch.long, device="meta"))
-    result.sum().backward()
+    call(loss, logits, torch.empty(shape, dtype=dtype, device="meta")).sum().backward()
     assert logits.grad is not None
     assert logits.grad.shape == (6, 4)
-
-
-@every_soft
-def test_runs_without_reading_rows(name: str) -> None:
-    loss = make(name).to("meta")
-    result = call(loss, torch.empty(6, 4, device="meta"), torch.empty(6, 4, device="meta"))
-    assert result.shape == (() if name in SCALARS else (6,))
 
 
 @every
@@ -129,7 +111,7 @@ def test_one_hot_rows_are_class_indices(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SOFT if name not in SCALARS])
 def test_rows_give_the_expected_loss_of_a_label_drawn_from_them(name: str) -> None:
-    logits, rows = soft_batch()
+    logits, rows = batch(soft=True)
     loss = make(name)
     classes = [call(loss, logits, torch.full((6,), c)) for c in range(4)]
     torch.testing.assert_close(call(loss, logits, rows), (rows * torch.stack(classes, 1)).sum(1))
@@ -141,14 +123,6 @@ def test_indices_of_any_whole_type(name: str, kind: torch.dtype) -> None:
     logits, y = batch()
     loss = make(name)
     torch.testing.assert_close(call(loss, logits, y.to(kind)), call(loss, logits, y))
-
-
-@every
-def test_state_round_trip(name: str) -> None:
-    """Every loss is a module with a state, which only CRL fills."""
-    loss, copy = make(name), make(name)
-    copy.load_state_dict(loss.state_dict())
-    assert set(loss.state_dict()) == ({"counts", "epochs"} if name == "crl" else set())
 
 
 logit = st.one_of(st.floats(-5, 5, width=32), st.sampled_from([-1e4, 1e4]))

@@ -28,18 +28,13 @@ def test_by_hand() -> None:
     """Logits (log 3, 0, 0), y = 0, C = 3. CE = log(5/3).
 
     BDC: σ(log 3) = 3/4 twice, mean log(4/3). BEC: four ordered pairs (j = k included) with σ(0) = 1/2:
-    ½·4·log 2 / (2·1) = log 2.
+    ½·4·log 2 / (2·1) = log 2. Logits 0, t = (½, ½, 0): CE = log 3, BDC = log 2, BEC = log 2 for either class.
     """
     logits = torch.tensor([[math.log(3), 0.0, 0.0]], dtype=torch.float64)
     expected = math.log(5 / 3) + 0.1 * math.log(4 / 3) + LOG2
     assert CPC()(logits, torch.tensor([0])).item() == pytest.approx(expected)
-
-
-def test_mixed_row_by_hand() -> None:
-    """Logits 0, C = 3, t = (½, ½, 0): CE = log 3, BDC = log 2, and BEC = log 2 for either class."""
-    expected = math.log(3) + 0.1 * LOG2 + LOG2
-    loss = CPC()(torch.zeros(1, 3, dtype=torch.float64), torch.tensor([[0.5, 0.5, 0.0]]))
-    assert loss.item() == pytest.approx(expected)
+    mixed = CPC()(torch.zeros(1, 3, dtype=torch.float64), torch.tensor([[0.5, 0.5, 0.0]]))
+    assert mixed.item() == pytest.approx(math.log(3) + 0.1 * LOG2 + LOG2)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 6])
@@ -51,19 +46,8 @@ def test_against_loops(classes: int) -> None:
     torch.testing.assert_close(CPC(discrimination=0.3, exclusion=0.7)(logits, y), torch.stack(expected))
 
 
-def test_two_classes_have_no_wrong_pairs() -> None:
-    logits, y = torch.randn(4, 2, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1, 1, 0])
-    assert torch.equal(CPC(exclusion=1.0)(logits, y), CPC(exclusion=0.0)(logits, y))
-
-
 def test_a_huge_right_logit_does_not_drown_the_wrong_ones() -> None:
     """Logits (1e4, 0, log 3), y = 0: BEC = ½·(2 log 2 + log(4/3) + log 4) / 2 to single precision."""
     logits = torch.tensor([[1e4, 0.0, math.log(3)]])
     expected = (2 * LOG2 + math.log(4 / 3) + math.log(4)) / 4
     assert CPC()(logits, torch.tensor([0])).item() == pytest.approx(expected, rel=1e-6)
-
-
-def test_without_constraints_is_cross_entropy() -> None:
-    logits, y = torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 2, 1, 0])
-    outside = functional.cross_entropy(logits, y, reduction="none")
-    torch.testing.assert_close(CPC(discrimination=0.0, exclusion=0.0)(logits, y), outside)

@@ -44,7 +44,10 @@ def test_by_hand() -> None:
     Pair 2-3: Δk = -1, t = -1: max(0, 0.3 + 1) = 1.3. Pair 3-1: Δk = ½, t = 1: max(0, 0.15 + ½) = 0.65.
     """
     expected = torch.tensor([0.65, 1.3, 0.65], dtype=torch.float64)
-    torch.testing.assert_close(ranking(history([1, 2, 5, 3], 5), LOGITS, Y, IDS), expected)
+    one, three = history([1, 2, 5, 3], 5), CRL(size=4, weight=3.0).eval()
+    torch.testing.assert_close(ranking(one, LOGITS, Y, IDS), expected)
+    three.load_state_dict(one.state_dict())
+    torch.testing.assert_close(ranking(three, LOGITS, Y, IDS), 3 * expected)
 
 
 def test_right_order_by_more_than_asked_costs_nothing() -> None:
@@ -69,12 +72,6 @@ def test_against_torch_margin_ranking_loss(counts: list[int], seed: int) -> None
     torch.testing.assert_close(ranking(history(counts, epochs=8), logits, y, ids), expected)
 
 
-def test_weight_scales_the_ranking_term() -> None:
-    one, three = history([1, 2, 5, 3], 5), CRL(size=4, weight=3.0).eval()
-    three.load_state_dict(one.state_dict())
-    torch.testing.assert_close(ranking(three, LOGITS, Y, IDS), 3 * ranking(one, LOGITS, Y, IDS))
-
-
 def test_max_correct_is_one_for_two_epochs_then_grows() -> None:
     """Sample 0 (confidence 0.75) is always right, sample 1 (0.9) never: k = 1 and 0 from the second epoch on.
 
@@ -93,32 +90,27 @@ def test_max_correct_is_one_for_two_epochs_then_grows() -> None:
     assert all(epoch == pytest.approx([1.15, 1.15]) for epoch in seen[1:])
 
 
-def test_level_history_costs_nothing() -> None:
-    """Everybody right in each of three epochs: min = max_correct, and 0/0 must not appear."""
+def test_level_history_beyond_the_epochs_and_one_sample() -> None:
+    """Everybody right in each of three epochs: min = max_correct, and 0/0 must not appear.
+
+    Counts beyond max_correct (a sampler with replacement): k = 1, so the term is at most 1 + Δc.
+    """
     zero = torch.zeros(3, dtype=torch.float64)
     torch.testing.assert_close(ranking(history([3, 3, 3, 3], 3), LOGITS, Y, IDS), zero)
-
-
-def test_correctness_stays_in_the_unit_interval() -> None:
-    """Counts beyond max_correct (a sampler with replacement): k = 1, so the term is at most 1 + Δc."""
-    loss = history([0, 9], epochs=3)
-    terms = ranking(loss, LOGITS[:2], Y[:2], torch.tensor([0, 1]))
+    terms = ranking(history([0, 9], epochs=3), LOGITS[:2], Y[:2], torch.tensor([0, 1]))
     torch.testing.assert_close(terms, torch.tensor([0.85, 0.85], dtype=torch.float64))
-
-
-def test_one_sample_has_no_neighbour() -> None:
     assert ranking(history([0, 1], 1), LOGITS[:1], Y[:1], IDS[1:2]).item() == 0.0
 
 
 def test_history_counts_right_predictions_in_training_mode_only() -> None:
-    """Predictions are all 1: samples 3 and 2 (labels 1) are right, sample 0 is wrong."""
+    """Predictions are all 1: samples 3 and 2 (labels 1) are right, 0 is wrong; drawn twice counts twice."""
     loss = CRL(size=4)
     loss(LOGITS, Y, IDS)
     assert loss.counts.tolist() == [0, 0, 1, 1]
     loss.eval()(LOGITS, Y, IDS)
     assert loss.counts.tolist() == [0, 0, 1, 1]
-    loss.train()(LOGITS, Y, IDS)
-    assert loss.counts.tolist() == [0, 0, 2, 2]
+    loss.train()(LOGITS, torch.tensor([1, 1, 1]), torch.tensor([2, 2, 0]))
+    assert loss.counts.tolist() == [1, 0, 3, 1]
 
 
 def test_loss_is_computed_from_the_history_before_the_batch() -> None:
@@ -127,30 +119,10 @@ def test_loss_is_computed_from_the_history_before_the_batch() -> None:
     assert not torch.equal(fresh(LOGITS, Y, IDS), used(LOGITS, Y, IDS))
 
 
-def test_a_sample_drawn_twice_counts_twice() -> None:
-    loss = CRL(size=4)
-    loss(LOGITS, torch.tensor([1, 1, 1]), torch.tensor([2, 2, 0]))
-    assert loss.counts.tolist() == [1, 0, 2, 0]
-
-
-def test_gradient_is_possible_after_the_history_moved() -> None:
-    """The history changes between forward and backward."""
-    logits = LOGITS.clone().requires_grad_()
-    loss = CRL(size=4)
-    loss(logits, Y, IDS).sum().backward()
-    assert logits.grad is not None
-    assert logits.grad.isfinite().all()
-
-
 @pytest.mark.parametrize(
     ("logits", "targets", "ids", "message"),
     [
-        (
-            LOGITS,
-            torch.eye(2)[Y],
-            IDS,
-            r"targets must be class indices of shape \(n,\) for CRL, got \(3, 2\)",
-        ),
+        (LOGITS, torch.eye(2)[Y], IDS, r"targets must be class indices .* for CRL, got \(3, 2\)"),
         (LOGITS, torch.tensor([0, 1, 2]), IDS, r"targets must lie in 0\.\.1, got 0\.\.2"),
         (LOGITS, Y, torch.tensor([0, 1, 4]), r"ids must lie in 0\.\.3, got 0\.\.4"),
         (LOGITS, Y, torch.tensor([0, -1, 3]), r"ids must lie in 0\.\.3, got -1\.\.3"),
@@ -159,9 +131,7 @@ def test_gradient_is_possible_after_the_history_moved() -> None:
         (LOGITS.to("meta"), Y, IDS, "logits must be on the criterion's device cpu, got meta"),
     ],
 )
-def test_a_call_that_fails_changes_nothing(
-    logits: torch.Tensor, targets: torch.Tensor, ids: torch.Tensor, message: str
-) -> None:
+def test_a_call_that_fails_changes_nothing(logits, targets, ids, message: str) -> None:
     loss = CRL(size=4)
     loss(LOGITS, Y, IDS)
     before = loss.counts.clone()
@@ -180,17 +150,8 @@ def test_state_is_saved_and_restored() -> None:
     assert copy.counts.tolist() == [0, 0, 3, 3]
     assert copy.epochs.item() == 3
     assert torch.equal(copy(LOGITS, Y, IDS), loss(LOGITS, Y, IDS))
-
-
-def test_state_of_another_data_set_is_refused() -> None:
     with pytest.raises(RuntimeError, match="size mismatch for counts"):
-        CRL(size=4).load_state_dict(CRL(size=5).state_dict())
-
-
-def test_says_that_it_needs_ids() -> None:
-    assert CRL.needs_ids
-    with pytest.raises(TypeError, match="ids"):
-        CRL(size=4)(LOGITS, Y)
+        CRL(size=5).load_state_dict(loss.state_dict())
 
 
 def test_two_ranks_share_one_history(tmp_path: Path) -> None:
@@ -226,14 +187,10 @@ def test_correctness_of_the_clean_batch_is_counted_once(name: str) -> None:
     expected = torch.zeros(10, dtype=torch.int32)
     expected[SIX] = right.to(torch.int32)
     assert criterion.counts.equal(expected)
+    if name == "erm":
+        torch.testing.assert_close(loss, CRL(size=10)(model(X), LABELS, SIX).mean())
     loss.backward()
     assert model.head.weight.grad.any()
-
-
-def test_plain_training_with_history_by_definition() -> None:
-    model, criterion = Staged(), CRL(size=10)
-    loss = build_method("erm").loss(model, X, LABELS, criterion, ids=SIX)
-    torch.testing.assert_close(loss, CRL(size=10)(model(X), LABELS, SIX).mean())
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

@@ -17,6 +17,7 @@ from tailormix.losses import MMCE, WeightedMMCE
 K12 = math.exp(-0.15 / 0.4)
 # softmax (1/4, 3/4) and (1/10, 9/10): confidences 0.75 and 0.9, both predicting class 1
 LOGITS = torch.tensor([[0.0, math.log(3)], [0.0, math.log(9)]], dtype=torch.float64)
+ROWS = torch.tensor([[0.6, 0.4], [0.0, 1.0]], dtype=torch.float64)
 
 
 def penalty(loss: torch.nn.Module, logits: torch.Tensor, targets: torch.Tensor) -> float:
@@ -38,43 +39,34 @@ def batch(seed: int = 0, n: int = 9) -> tuple[torch.Tensor, torch.Tensor]:
 def test_mmce_by_hand() -> None:
     """Confidences c = (0.75, 0.9), y = (1, 0) so r = (1, 0): r - c = (0.25, -0.9), K_12 = exp(-0.15/0.4).
 
-    (1/4)·(0.25² + 0.9² - 2·0.25·0.9·K_12).
+    (1/4)·(0.25² + 0.9² - 2·0.25·0.9·K_12). The row (0.6, 0.4) is right with probability 0.4 for class 1:
+    r - c = (0.4 - 0.75, 1 - 0.9).
     """
     expected = (0.0625 + 0.81 - 0.45 * K12) / 4
     assert penalty(MMCE(), LOGITS, torch.tensor([1, 0])) == pytest.approx(expected)
     assert penalty(MMCE(weight=3.0), LOGITS, torch.tensor([1, 0])) == pytest.approx(3 * expected)
-
-
-def test_mmce_of_rows_by_hand() -> None:
-    """The row (0.6, 0.4) is right with probability 0.4 for class 1: r - c = (0.4 - 0.75, 1 - 0.9)."""
-    rows = torch.tensor([[0.6, 0.4], [0.0, 1.0]], dtype=torch.float64)
-    expected = (0.35**2 + 0.1**2 - 2 * 0.35 * 0.1 * K12) / 4
-    assert penalty(MMCE(), LOGITS, rows) == pytest.approx(expected)
+    assert penalty(MMCE(), LOGITS, ROWS) == pytest.approx((0.35**2 + 0.1**2 - 2 * 0.35 * 0.1 * K12) / 4)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_mmce_against_a_double_loop(seed: int) -> None:
+def test_mmce_against_scikit_learns_kernel(seed: int) -> None:
     logits, y = batch(seed)
     c, r = summary(logits, y)
-    total = 0.0
-    for i in range(9):
-        for j in range(9):
-            total += (r[i] - c[i]) * (r[j] - c[j]) * math.exp(-abs(c[i] - c[j]) / 0.2)
-    assert penalty(MMCE(weight=1.0, width=0.2), logits, y) == pytest.approx(total / 81)
-
-
-def test_mmce_against_scikit_learn_kernel() -> None:
-    logits, y = batch()
-    c, r = summary(logits, y)
-    kernel = laplacian_kernel(c[:, None], gamma=1 / 0.4)
-    assert penalty(MMCE(), logits, y) == pytest.approx((r - c) @ kernel @ (r - c) / 81)
+    kernel = laplacian_kernel(c[:, None], gamma=1 / 0.2)
+    assert penalty(MMCE(width=0.2), logits, y) == pytest.approx((r - c) @ kernel @ (r - c) / 81)
 
 
 def test_weighted_mmce_by_hand() -> None:
-    """Confidences c = (0.75, 0.9), r = (1, 0), m = k = 1: A = 0.25², B = 0.9², D = 0.25·0.9·K_12."""
+    """Confidences c = (0.75, 0.9), r = (1, 0), m = k = 1: A = 0.25², B = 0.9², D = 0.25·0.9·K_12.
+
+    Rows right with r = (0.4, 1): m = 1.4, k = 0.6, u = (0.4·0.25/1.4 - 0.6·0.75/0.6, 0.1/1.4).
+    """
     expected = math.sqrt(0.0625 + 0.81 - 0.45 * K12 + 1e-10)
     assert penalty(WeightedMMCE(weight=1.0), LOGITS, torch.tensor([1, 0])) == pytest.approx(expected)
     assert penalty(WeightedMMCE(), LOGITS, torch.tensor([1, 0])) == pytest.approx(2 * expected)
+    u, v = 0.4 * 0.25 / 1.4 - 0.75, 0.1 / 1.4
+    expected = math.sqrt(u * u + v * v + 2 * u * v * K12 + 1e-10)
+    assert penalty(WeightedMMCE(weight=1.0), LOGITS, ROWS) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("double", [False, True])
@@ -95,14 +87,6 @@ def test_weighted_mmce_against_double_loops(seed: int, double: bool) -> None:
     expected = math.sqrt(mean(right, right) + mean(wrong, wrong) - 2 * mean(right, wrong) + 1e-10)
     loss = WeightedMMCE(weight=1.0, double_division=double)
     assert penalty(loss, logits, y) == pytest.approx(expected)
-
-
-def test_weighted_mmce_of_rows_by_hand() -> None:
-    """Rows right with r = (0.4, 1): m = 1.4, k = 0.6, u = (0.4·0.25/1.4 - 0.6·0.75/0.6, 0.1/1.4)."""
-    rows = torch.tensor([[0.6, 0.4], [0.0, 1.0]], dtype=torch.float64)
-    u, v = 0.4 * 0.25 / 1.4 - 0.75, 0.1 / 1.4
-    expected = math.sqrt(u * u + v * v + 2 * u * v * K12 + 1e-10)
-    assert penalty(WeightedMMCE(weight=1.0), LOGITS, rows) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("y", [[1, 1], [0, 0]])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from netcal import metrics as netcal
 from scipy import stats
 
 from support_metrics import classifier, regressor
@@ -14,26 +15,22 @@ P = LOGITS.softmax(1)
 
 @pytest.mark.parametrize("n_bins", [1, 7, 15])
 def test_ece_and_mce_agree_with_netcal(n_bins: int) -> None:
-    from netcal.metrics import ECE, MCE
-
     ours = metrics.ece(P, TARGETS, n_bins=n_bins), metrics.mce(P, TARGETS, n_bins=n_bins)
-    peer = (kind(n_bins).measure(P.numpy(), TARGETS.numpy()) for kind in (ECE, MCE))
+    peer = (kind(n_bins).measure(P.numpy(), TARGETS.numpy()) for kind in (netcal.ECE, netcal.MCE))
     assert ours == pytest.approx(tuple(peer), abs=1e-12)
 
 
 def test_aece_agrees_with_netcals_average_over_quantile_bins() -> None:
     """With equal masses the average gap of ACE is AECE; 600 samples fill 15 bins evenly."""
-    from netcal.metrics import ACE
-
-    peer = ACE(15, equal_intervals=False).measure(P.numpy(), TARGETS.numpy())
+    peer = netcal.ACE(15, equal_intervals=False).measure(P.numpy(), TARGETS.numpy())
     assert metrics.aece(P, TARGETS) == pytest.approx(peer, abs=1e-12)
 
 
 def test_positive_class_ece_agrees_with_netcal_on_one_column() -> None:
-    from netcal.metrics import ECE
-
     column, event = P[:, 0].numpy(), (TARGETS == 0).long().numpy()
-    assert metrics.ece(column, event, binary="positive") == pytest.approx(ECE(15).measure(column, event))
+    assert metrics.ece(column, event, binary="positive") == pytest.approx(
+        netcal.ECE(15).measure(column, event)
+    )
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
@@ -69,9 +66,7 @@ def test_debiased_ece_agrees_with_torchmetrics_debiased_l2() -> None:
 
 
 def test_classwise_ece_is_netcals_ece_of_every_column_averaged() -> None:
-    from netcal.metrics import ECE
-
-    columns = [ECE(15).measure(P[:, c].numpy(), (c == TARGETS).long().numpy()) for c in range(7)]
+    columns = [netcal.ECE(15).measure(P[:, c].numpy(), (c == TARGETS).long().numpy()) for c in range(7)]
     assert metrics.classwise_ece(P, TARGETS) == pytest.approx(np.mean(columns), abs=1e-12)
 
 
@@ -90,27 +85,23 @@ def test_scores_agree_with_scikit_learn() -> None:
 
 @pytest.mark.parametrize("outputs", [None, 3])
 def test_regression_calibration_agrees_with_netcal_on_tuples(outputs: int | None) -> None:
-    from netcal.metrics import ENCE, UCE
-
     mean, std, targets = (one.numpy() for one in regressor(outputs=outputs))
     assert metrics.uce(mean, std, targets) == pytest.approx(
-        np.mean(UCE(15).measure((mean, std), targets)), rel=1e-10
+        np.mean(netcal.UCE(15).measure((mean, std), targets)), rel=1e-10
     )
     assert metrics.ence(mean, std, targets) == pytest.approx(
-        np.mean(ENCE(15).measure((mean, std), targets)), rel=1e-10
+        np.mean(netcal.ENCE(15).measure((mean, std), targets)), rel=1e-10
     )
 
 
 def test_as_published_agrees_with_netcal_on_one_array_of_two_rows() -> None:
-    from netcal.metrics import ENCE, UCE
-
     mean, std, targets = (one.numpy() for one in regressor())
     rows = np.stack([mean, std])
     assert metrics.uce_as_published(mean, std, targets) == pytest.approx(
-        float(UCE(15).measure(rows, targets))
+        float(netcal.UCE(15).measure(rows, targets))
     )
     assert metrics.ence_as_published(mean, std, targets) == pytest.approx(
-        float(ENCE(15).measure(rows, targets))
+        float(netcal.ENCE(15).measure(rows, targets))
     )
 
 

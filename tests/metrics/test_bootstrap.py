@@ -44,18 +44,11 @@ def test_interval_of_a_mean_agrees_with_scipy() -> None:
     from scipy import stats
 
     p = torch.rand(300, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    y = torch.zeros(300, dtype=torch.long)
-    ours = metrics.interval("brier", torch.stack([1 - p, p], 1), y, resamples=4000)
+    logits, y = torch.stack([1 - p, p], 1).log(), torch.zeros(300, dtype=torch.long)
     peer = stats.bootstrap(((2 * p**2).numpy(),), np.mean, n_resamples=4000, method="basic", rng=0)
-    assert (ours.low, ours.high) == pytest.approx(tuple(peer.confidence_interval), abs=0.005)
-
-
-def test_callable_and_name_agree() -> None:
-    logits, targets = classifier(150)
-    by_name = metrics.interval("ece", logits, targets, from_logits=True, resamples=400)
-    by_call = metrics.interval(metrics.ece, logits, targets, from_logits=True, resamples=400)
-    assert by_name.value == by_call.value
-    assert (by_name.low, by_name.high) == pytest.approx((by_call.low, by_call.high), abs=0.02)
+    for metric in ("brier", metrics.brier):
+        ours = metrics.interval(metric, logits, y, resamples=4000, from_logits=True)
+        assert (ours.low, ours.high) == pytest.approx(tuple(peer.confidence_interval), abs=0.005)
 
 
 def test_intervals_cover_the_truth() -> None:
@@ -79,8 +72,6 @@ def test_interval_is_repeatable_and_widens_with_confidence() -> None:
     )
     assert narrow == again
     assert wide.low < narrow.low < narrow.high < wide.high
-    assert "[" in str(narrow)
-    assert narrow.as_dict()["confidence"] == 0.5
 
 
 def test_bounds_and_methods() -> None:
@@ -97,11 +88,11 @@ def test_bounds_and_methods() -> None:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_groups_of_rows_give_the_interval_of_single_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """3000 rows one by one, and in 1000 groups."""
-    arrays, options = case(name, 3000)
-    monkeypatch.setattr(bootstrap, "MOST_GROUPS", 3000)
+    """1200 rows one by one, and in 400 groups."""
+    arrays, options = case(name, 1200)
+    monkeypatch.setattr(bootstrap, "MOST_GROUPS", 1200)
     single = metrics.interval(name, *arrays, resamples=400, **options)
-    monkeypatch.setattr(bootstrap, "MOST_GROUPS", 1000)
+    monkeypatch.setattr(bootstrap, "MOST_GROUPS", 400)
     grouped = metrics.interval(name, *arrays, resamples=400, **options)
     assert grouped.value == single.value
     assert grouped.high - grouped.low == pytest.approx(single.high - single.low, rel=0.3)
@@ -136,7 +127,6 @@ def test_paired_test_finds_a_real_difference_and_agrees_with_scipy() -> None:
     assert found.difference.value == pytest.approx(hits[0].mean() - hits[1].mean())
     assert found.p_value == pytest.approx(peer.pvalue, abs=0.01)
     assert found.difference.low > 0
-    assert found.as_dict()["p_value"] == found.p_value
 
 
 def test_swap_test_is_uniform_under_the_null() -> None:

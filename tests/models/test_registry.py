@@ -88,10 +88,6 @@ def test_timm_model_is_annotated() -> None:
     model = build("timm:fakenet", **shape_arguments("timm:fakenet", (3, 8, 8), 7))
     assert (model.embedding_layer, model.stages) == ("classifier", ("layer1",))
     assert model.get_submodule("classifier").out_features == 7
-
-
-@pytest.mark.usefixtures("timm")
-def test_timm_unknown_name() -> None:
     with pytest.raises(ValueError, match="unknown model 'timm:fakent'; did you mean 'timm:fakenet'"):
         build("timm:fakent")
 

@@ -31,17 +31,20 @@ def test_finished_seeds_in_order(tmp_path: Path) -> None:
     assert found[0].path == tmp_path / "a" / "seed-0"
 
 
-def test_defaults_of_a_method_need_not_be_named() -> None:
-    assert matches({"method": MIXUP}, {"method": {"name": "mixup", "alpha": 1.0}})
-    assert not matches({"method": MIXUP}, {"method": {"name": "mixup", "alpha": 0.5}})
-
-
-def test_other_sections_are_compared_where_they_are_named() -> None:
-    trained = {"data": {"name": "moons", "n": 200}, "epochs": 3}
-    assert matches(trained, {"data": {"name": "moons"}})
-    assert matches(trained, {"epochs": 3})
-    assert not matches(trained, {"data": {"name": "moons", "noise": 0.1}})
-    assert not matches(trained, {"model": {"name": "mlp"}})
+@pytest.mark.parametrize(
+    ("asked", "fits"),
+    [
+        ({"method": {"name": "mixup", "alpha": 1.0}}, True),  # the default need not be named
+        ({"method": {"name": "mixup", "alpha": 0.5}}, False),
+        ({"data": {"name": "moons"}}, True),
+        ({"epochs": 3}, True),
+        ({"data": {"name": "moons", "noise": 0.1}}, False),
+        ({"model": {"name": "mlp"}}, False),
+    ],
+)
+def test_sections_are_compared_where_they_are_named(asked: dict[str, object], fits: bool) -> None:
+    trained = {"data": {"name": "moons", "n": 200}, "epochs": 3, "method": MIXUP}
+    assert matches(trained, asked) == fits
 
 
 def test_a_whole_experiment_finds_its_runs(tmp_path: Path) -> None:
@@ -75,9 +78,6 @@ def test_defaults_that_are_written_out_make_no_other_experiment(tmp_path: Path) 
 def test_nothing_fits(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no finished run with"):
         find_seeds(tmp_path, {"method": MIXUP})
-
-
-def test_unknown_method(tmp_path: Path) -> None:
     put(tmp_path, "a", 0)
     with pytest.raises(ValueError, match="unknown method 'mixupp'; did you mean 'mixup'"):
         find_seeds(tmp_path, {"method": {"name": "mixupp"}})

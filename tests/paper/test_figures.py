@@ -20,10 +20,7 @@ from tailormix.paper.figures import median_bars, mismatch, mixing_law, theorems,
 SMALL = ["epochs=1", "batch=200", "accelerator=cpu"]
 BLOCK = [{"title": "Digits", "where": {"data": {"name": "digits"}, "model": {"name": "mlp"}}}]
 ERM = [{"title": "Digits", "where": {**BLOCK[0]["where"], "method": {"name": "erm"}}}]
-
 PLAIN = [{"title": "ERM", "method": {"name": "erm"}}]
-
-
 METHODS = {
     "mixup": {"name": "mixup", "alpha": 0.2},
     "lower": {"name": "quantile-mixup", "side": "lower"},
@@ -132,9 +129,7 @@ def test_toys_repeat_themselves(tmp_path: Path) -> None:
     settings = {"epochs": 3, "fresh": 50, "distances": []}
     first, second = (toys.make_moons(settings, tmp_path, tmp_path / name) for name in "ab")
     assert first.facts == second.facts
-    assert [a.read_bytes() == b.read_bytes() for a, b in zip(first.files, second.files, strict=True)] == [
-        True
-    ] * 2
+    assert [file.read_bytes() for file in first.files] == [file.read_bytes() for file in second.files]
 
 
 def test_theorems(tmp_path: Path) -> None:
@@ -151,27 +146,25 @@ def test_theorems(tmp_path: Path) -> None:
     assert example["noise"] == {"sampled": 0.25, "coupled": 0.25, "arg-max": 0.0}
 
 
+BARS = {"blocks": BLOCK, "bars": PLAIN, "metrics": ["rmse"]}
+
+
 @pytest.mark.parametrize(
-    ("make", "settings", "error", "message"),
+    ("make", "settings", "message"),
     [
-        (mixing_law.make, {"tau": 1}, ValueError, "unknown setting of the figure 'tau'"),
-        (toys.make_moons, {"distances": ["cubed"]}, ValueError, "unknown distance 'cubed'"),
-        (toys.make_circles, {"epochs": 0}, ValueError, "epochs must be >= 1, got 0"),
-        (theorems.make, {"instances": 0}, ValueError, "instances must be >= 1, got 0"),
-        (mismatch.make, {"coefficients": "beta"}, ValueError, "unknown coefficients 'beta'"),
-        (mismatch.make, {"ends": "wrong"}, ValueError, "unknown ends 'wrong'"),
-        (mismatch.make, {"models": ERM, "space": "label"}, ValueError, "unknown space 'label'"),
-        (mismatch.make, {}, FileNotFoundError, "there is no finished run with .*cifar10"),
-        (median_bars.make, {"stage": "later"}, ValueError, "unknown stage 'later'"),
-        (
-            median_bars.make,
-            {"blocks": BLOCK, "bars": PLAIN, "metrics": ["rmse"]},
-            ValueError,
-            "unknown metric 'rmse'",
-        ),
+        (mixing_law.make, {"tau": 1}, "unknown setting of the figure 'tau'"),
+        (toys.make_moons, {"distances": ["cubed"]}, "unknown distance 'cubed'"),
+        (toys.make_circles, {"epochs": 0}, "epochs must be >= 1, got 0"),
+        (theorems.make, {"instances": 0}, "instances must be >= 1, got 0"),
+        (mismatch.make, {"coefficients": "beta"}, "unknown coefficients 'beta'"),
+        (mismatch.make, {"ends": "wrong"}, "unknown ends 'wrong'"),
+        (mismatch.make, {"models": ERM, "space": "label"}, "unknown space 'label'"),
+        (mismatch.make, {}, "there is no finished run with .*cifar10"),
+        (median_bars.make, {"stage": "later"}, "unknown stage 'later'"),
+        (median_bars.make, BARS, "unknown metric 'rmse'"),
     ],
 )
-def test_bad_settings_write_nothing(make, settings, error, message, runs: Path, tmp_path: Path) -> None:
-    with pytest.raises(error, match=message):
+def test_bad_settings_write_nothing(make, settings, message, runs: Path, tmp_path: Path) -> None:
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
         make(settings, runs, tmp_path / "out")
     assert not (tmp_path / "out").exists()

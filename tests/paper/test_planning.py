@@ -53,6 +53,9 @@ def test_seeds_folders_and_files(table: Table, tmp_path: Path) -> None:
     assert Path(task.arguments[0]).stem == run.name
     assert fingerprint(written) == fingerprint(run.experiment)  # so that train takes the same folder
     assert task.arguments[1:] == ("--seeds", "5", "--out", str(tmp_path))
+    plan = plan_runs(table, tmp_path, budget="small")
+    assert plan.left_out == ("large",)  # it has no small version
+    assert {run.setting for run in plan.runs} == {"plain"}
 
 
 def test_further_data_sets_are_asked_for_beside_the_file(tmp_path: Path) -> None:
@@ -67,12 +70,6 @@ def test_further_data_sets_are_asked_for_beside_the_file(tmp_path: Path) -> None
     assert run.result() is None
     run_folder.write_json(run.path / run_folder.RESULT, {"test": {}, "shifts": {"cifar10-c": {}}})
     assert run.result() is not None
-
-
-def test_small_leaves_out_what_has_no_small_version(table: Table, tmp_path: Path) -> None:
-    plan = plan_runs(table, tmp_path, budget="small")
-    assert plan.left_out == ("large",)
-    assert {run.setting for run in plan.runs} == {"plain"}
 
 
 def test_estimates_use_the_file_and_then_what_was_measured(

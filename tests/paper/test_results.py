@@ -40,13 +40,8 @@ def test_numbers_beside_the_papers(table: Table) -> None:
     rows = {row["name"]: row for row in results["settings"][0]["rows"]}
     assert list(rows) == ["erm", "mixup-half", "others"]
     erm, mixup, others = (rows[name]["cells"] for name in rows)
-    assert erm["accuracy"]["ours"] == {
-        "values": {"0": 80.0, "1": 82.0, "2": 81.0},
-        "n": 3,
-        "mean": 81.0,
-        "std": 1.0,
-        "place": 2,
-    }
+    values = {"0": 80.0, "1": 82.0, "2": 81.0}
+    assert erm["accuracy"]["ours"] == {"values": values, "n": 3, "mean": 81.0, "std": 1.0, "place": 2}
     assert erm["accuracy"]["difference"] == pytest.approx(0.632456, abs=1e-6)
     assert erm["accuracy"]["paper"] == {"mean": 80.0, "std": 2.0, "place": 2}
     assert (mixup["accuracy"]["ours"]["place"], mixup["accuracy"]["paper"]["place"]) == (1, 1)

@@ -34,34 +34,27 @@ def point(x: float, y: float = 0.0) -> np.ndarray:
     return np.array([x, y])
 
 
-def test_gaps_on_a_line() -> None:
-    """Discs around 0, 5 and 10 of radius 1, from x_l = 0 to x_k = 10: outside in (1, 4) and (6, 9)."""
-    found = gaps(point(10), point(0), discs((0, 0, 1), (5, 0, 1), (10, 0, 1)))
-    assert np.array(found).ravel().tolist() == pytest.approx([0.1, 0.4, 0.6, 0.9])
-
-
-def test_overlapping_discs_leave_no_gap_between_them() -> None:
-    assert gaps(point(3), point(0), discs((0, 0, 2), (3, 0, 2))) == []
-
-
-def test_a_line_that_misses_every_disc_is_outside_all_along() -> None:
-    assert gaps(point(1, 5), point(0, 5), discs((0, 0, 1))) == [(0.0, 1.0)]
-
-
-def test_a_disc_is_cut_off_its_middle() -> None:
-    """The line y = 3 meets a disc of radius 5 in x = ±4: from -8 to 8 that is a quarter to three quarters."""
-    found = gaps(point(8, 3), point(-8, 3), discs((0, 0, 5)))
-    assert np.array(found).ravel().tolist() == pytest.approx([0, 0.25, 0.75, 1])
-
-
-def test_the_length_of_a_gap() -> None:
-    gap = Gap(point(3, 4), point(0, 0), 0.2, 0.6, one_class=False)
-    assert gap.length == pytest.approx(2)
-    assert gap.promised == pytest.approx(2)
+@pytest.mark.parametrize(
+    ("x_k", "x_l", "around", "expected"),
+    [
+        # discs around 0, 5 and 10 of radius 1: outside in (1, 4) and (6, 9)
+        (point(10), point(0), discs((0, 0, 1), (5, 0, 1), (10, 0, 1)), [0.1, 0.4, 0.6, 0.9]),
+        # overlapping discs leave no gap between them
+        (point(3), point(0), discs((0, 0, 2), (3, 0, 2)), []),
+        # a line that misses every disc
+        (point(1, 5), point(0, 5), discs((0, 0, 1)), [0, 1]),
+        # y = 3 meets a disc of radius 5 in x = ±4: from -8 to 8 that is a quarter to three quarters
+        (point(8, 3), point(-8, 3), discs((0, 0, 5)), [0, 0.25, 0.75, 1]),
+    ],
+)
+def test_gaps_by_hand(x_k: np.ndarray, x_l: np.ndarray, around: Discs, expected: list[float]) -> None:
+    assert np.array(gaps(x_k, x_l, around)).ravel().tolist() == pytest.approx(expected)
 
 
 def test_a_class_in_two_parts_has_a_gap_inside() -> None:
     """Parts at 0 and 10 around another class at 5: the widest gap, of length 8, is between the two parts."""
+    oblique = Gap(point(3, 4), point(0, 0), 0.2, 0.6, one_class=False)
+    assert (oblique.length, oblique.promised) == pytest.approx((2, 2))
     gap = widest_gap(discs((0, 0, 1), (10, 0, 1)), discs((5, 0, 0.5)))
     assert gap is not None
     assert gap.one_class
@@ -76,17 +69,8 @@ def test_every_pair_of_separate_classes_has_a_gap(seed: int, number: int) -> Non
     assert gap.low < gap.high
     assert gap.length == pytest.approx(gap.promised, abs=1e-12)
     inside = gap.mix(np.linspace(gap.low, gap.high, 9)[1:-1])
-    own = (
-        union(first, second)
-        if not gap.one_class
-        else next(one for one in (first, second) if one.holds(gap.x_k[None]).all())
-    )
-    assert not own.holds(inside).any()
-
-
-@given(st.integers(0, 10_000))
-def test_random_classes_are_apart(seed: int) -> None:
-    first, second = random_classes(np.random.default_rng(seed))
+    own = next(one for one in (first, second) if one.holds(gap.x_k[None]).all())
+    assert not (own if gap.one_class else union(first, second)).holds(inside).any()
     apart = np.linalg.norm(first.centres[:, None] - second.centres, axis=2)
     assert (apart > first.radii[:, None] + second.radii).all()
 
@@ -99,21 +83,15 @@ def test_wasserstein_is_that_of_scipy(seed: int) -> None:
     assert wasserstein(first[:, :1], second[:, :1]) == pytest.approx(line)
 
 
-def test_truth_by_hand() -> None:
-    """At 2 between classes at 0, 3 and 6 the distances are 2, 1 and 4: weights ½, 1 and ¼ for p = 1."""
-    line = np.array([[[0.0]], [[3.0]], [[6.0]]])
-    instance = Instance(line, line[0, 0], line[1, 0], 0.5)
-    assert truth(instance, np.array([2.0])).tolist() == pytest.approx([2 / 7, 4 / 7, 1 / 7])
-    assert truth(instance, np.array([6.0])).tolist() == [0, 0, 1]
+def test_truth_and_noise_by_hand() -> None:
+    """At 2 between classes at 0, 3 and 6 the distances are 2, 1 and 4: weights ½, 1 and ¼ for p = 1.
 
-
-def test_noise_by_hand() -> None:
-    """As above with λ = ⅔, so x̃ = 2 and q = (⅓, ⅔, 0): agreement 2/21 + 8/21, TV = 1/7, both arg-max 1.
-
-    The bound is ⅓ · 3 / 6.
+    With λ = ⅔, x̃ = 2 and q = (⅓, ⅔, 0): agreement 2/21 + 8/21, TV = 1/7, both arg-max 1. Bound ⅓ · 3 / 6.
     """
     line = np.array([[[0.0]], [[3.0]], [[6.0]]])
     instance = Instance(line, line[0, 0], line[1, 0], 2 / 3)
+    assert truth(instance, np.array([2.0])).tolist() == pytest.approx([2 / 7, 4 / 7, 1 / 7])
+    assert truth(instance, np.array([6.0])).tolist() == [0, 0, 1]
     assert noise(instance) == pytest.approx({"sampled": 11 / 21, "coupled": 1 / 7, "arg-max": 0})
     assert bound(instance) == pytest.approx(1 / 6)
 

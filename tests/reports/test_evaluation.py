@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from helpers import run_python
 from support_calibration import gaussian, split
 from support_metrics import classifier
 from tailormix import metrics
@@ -91,10 +92,8 @@ def test_leaks_raise_and_imitation_is_written_down() -> None:
     assert found.as_dict()["calibration"]["fitted_on"]["imitates"] == "released-protocol"
     assert "Imitates “released-protocol”" in evaluation_page(found)
     regression = Predictions(mean=np.zeros(9), std=np.ones(9), targets=np.arange(9.0), split="test")
-    assert (
-        evaluate(regression, regression, settings=QUICK, imitate="released-protocol").imitates
-        == "released-protocol"
-    )
+    found = evaluate(regression, regression, settings=QUICK, imitate="released-protocol")
+    assert found.imitates == "released-protocol"
 
 
 def test_bad_pairs() -> None:
@@ -109,9 +108,8 @@ def test_bad_pairs() -> None:
 
 
 def test_page_is_self_contained_and_escaped() -> None:
-    found = evaluate(
-        split("test<script>", ids=range(200, 400), seed=1), split("val", ids=range(200)), settings=QUICK
-    )
+    test = split("test<script>", ids=range(200, 400), seed=1)
+    found = evaluate(test, split("val", ids=range(200)), settings=QUICK)
     page = evaluation_page(found, title="a <b> & c")
     assert page.startswith("<!doctype html>")
     assert "a &lt;b&gt; &amp; c" in page
@@ -124,10 +122,20 @@ def test_page_is_self_contained_and_escaped() -> None:
 
 
 def test_progress_is_told() -> None:
-    told: list[tuple[str, int, int]] = []
-    evaluate(
-        split("test"), settings=QUICK, progress=lambda task, done, total: told.append((task, done, total))
-    )
-    last = {task: (done, total) for task, done, total in told}
-    assert last["reading"] == (200, 200)
-    assert last["bootstrap"] == (40, 40)
+    told: dict[str, tuple[int, int]] = {}
+    evaluate(split("test"), settings=QUICK, progress=lambda task, *done: told.update({task: done}))
+    assert (told["reading"], told["bootstrap"]) == ((200, 200), (40, 40))
+
+
+def test_an_evaluation_needs_neither_plots_nor_training_packages() -> None:
+    blocked = ("matplotlib", "jinja2", "lightning_fabric", "joblib", "sklearn", "pooch")
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({blocked}))
+import numpy as np
+from tailormix.calibration.predictions import Predictions
+from tailormix.reports import Settings, evaluate
+given = Predictions(targets=np.array([0, 1]), probabilities=np.eye(2))
+print(evaluate(given, settings=Settings(resamples=0)).before["accuracy"].value)
+"""
+    assert run_python(code) == "1.0\n"

@@ -43,18 +43,12 @@ def test_labels_tell_namesakes_apart(tmp_path: Path) -> None:
     make_run(tmp_path / "c", {"name": "mixup", "alpha": 0.2})
     make_run(tmp_path / "d", "erm")
     (problem,) = problems(tmp_path)
-    assert [group.label for group in problem.groups] == [
-        "ERM",
-        "Mixup",
-        "SK Mixup (τ_std 0.25)",
-        "SK Mixup (τ_std 0.5)",
-    ]
+    labels = ["ERM", "Mixup", "SK Mixup (τ_std 0.25)", "SK Mixup (τ_std 0.5)"]
+    assert [group.label for group in problem.groups] == labels
     assert problem.groups[1].small_print == "α 0.2 · 1 seed"
     make_run(tmp_path / "e", "erm", batch=32)
     (problem,) = problems(tmp_path)
-    assert [group.label for group in problem.groups[:2]] == ["ERM (batch 32)", "ERM (batch 64)"] or [
-        group.label for group in problem.groups[:2]
-    ] == ["ERM (batch 64)", "ERM (batch 32)"]
+    assert {group.label for group in problem.groups[:2]} == {"ERM (batch 32)", "ERM (batch 64)"}
 
 
 def test_data_and_model_make_a_problem(tmp_path: Path) -> None:
@@ -83,10 +77,7 @@ def test_summary_has_both_stages_and_the_temperature(tmp_path: Path) -> None:
     make_run(tmp_path / "b", seed=1)
     (problem,) = problems(tmp_path)
     table = summary_table(problem)
-    assert [heading for heading in table.headings if heading[0] == "ECE %"] == [
-        ("ECE %", "before"),
-        ("ECE %", "after T"),
-    ]
+    assert [stage for title, stage in table.headings if title == "ECE %"] == ["before", "after T"]
     assert table.headings[-1] == ("T", "")
     assert all("±" in cell.text and not cell.best for _, row in table.rows for cell in row)
     assert {name for name, _, _ in every_metric(problem)} >= {"Brier", "MCE %", "Class-wise ECE %"}
@@ -98,6 +89,7 @@ def test_a_number_that_is_none_is_a_dash_and_null(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path)
     ((_, row),) = metric_table(problem, ("ece",)).rows
     assert (row[0].text, row[0].value) == ("—", None)
+    assert mean_text(MeanStd.of([0.1, 0.2]), 100, 1) == "15.0 ± 7.1"
     (group,) = summary_json([problem], [])["problems"][0]["groups"]
     assert group["test"]["before"]["ece"] == {"mean": None, "std": None, "n": 1}
 
@@ -113,11 +105,6 @@ def test_cost_is_the_median_epoch_against_the_same_plain_training(tmp_path: Path
     assert found["sk-mixup"].relative == pytest.approx(1.5)
     assert found["mixup"].relative is None
     assert found["sk-mixup"].passes == "n + n without gradient"
-
-
-def test_text_of_a_spread() -> None:
-    assert mean_text(MeanStd.of([0.1, 0.2]), 100, 1) == "15.0 ± 7.1"
-    assert mean_text(MeanStd.of([])) == "—"
 
 
 def test_every_method_has_a_title_of_its_own() -> None:

@@ -42,79 +42,38 @@ def test_regression_has_a_spread(tmp_path: Path) -> None:
     assert run.spread.std.shape == (200, 1)
 
 
-def unfinished(path: Path) -> None:
-    (path / "result.json").unlink()
-
-
-def no_record(path: Path) -> None:
-    (path / "experiment.json").unlink()
-
-
-def torn(path: Path) -> None:
-    (path / "result.json").write_text('{"seed": 0, "te')
-
-
-def a_list(path: Path) -> None:
-    (path / "experiment.json").write_text("[]")
-
-
-def no_model(path: Path) -> None:
-    (path / "experiment.json").write_text('{"experiment": {"data": {"name": "digits"}}}')
-
-
-def no_test(path: Path) -> None:
-    change(path, test=None)
-
-
-def no_predictions(path: Path) -> None:
-    (path / "predictions.npz").unlink()
-
-
-def bad_predictions(path: Path) -> None:
-    (path / "predictions.npz").write_bytes(b"no archive")
-
-
-def other_task(path: Path) -> None:
-    np.savez(path / "predictions.npz", mean=np.zeros(3), std=np.ones(3), targets=np.zeros(3))
-
-
-def bad_history(path: Path) -> None:
-    (path / "metrics.jsonl").write_text('{"epoch": 1\n')
-
-
-def odd_history(path: Path) -> None:
-    (path / "metrics.jsonl").write_text('{"epoch": 1}\n')
-
-
-def no_temperature(path: Path) -> None:
-    change(path, temperature=None)
-
-
-def odd_seed(path: Path) -> None:
-    change(path, seed={})
+NO_MODEL = '{"experiment": {"data": {"name": "digits"}}}'
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"),
+    ("file", "contents", "said"),
     [
-        (unfinished, "unfinished: 3 of 3 epochs"),
-        (no_record, "there is no experiment.json"),
-        (torn, "is not JSON"),
-        (a_list, "must hold a JSON object, got list"),
-        (no_model, "experiment.json has no name of the model"),
-        (no_test, "result.json has no 'test'"),
-        (no_predictions, "No such file"),
-        (bad_predictions, "cannot read"),
-        (other_task, "holds a regression, not a classification"),
-        (bad_history, "metrics.jsonl is not JSON"),
-        (odd_history, "without epoch, loss or seconds"),
-        (no_temperature, "'temperature' is missing"),
-        (odd_seed, "must be a string, a bytes-like object or a real number"),
+        ("result.json", None, "unfinished: 3 of 3 epochs"),
+        ("experiment.json", None, "there is no experiment.json"),
+        ("result.json", '{"seed": 0, "te', "is not JSON"),
+        ("experiment.json", "[]", "must hold a JSON object, got list"),
+        ("experiment.json", NO_MODEL, "experiment.json has no name of the model"),
+        ("result.json", {"test": None}, "result.json has no 'test'"),
+        ("predictions.npz", None, "No such file"),
+        ("predictions.npz", "no archive", "cannot read"),
+        ("metrics.jsonl", '{"epoch": 1\n', "metrics.jsonl is not JSON"),
+        ("metrics.jsonl", '{"epoch": 1}\n', "without epoch, loss or seconds"),
+        ("result.json", {"temperature": None}, "'temperature' is missing"),
+        ("result.json", {"seed": {}}, "must be a string, a bytes-like object or a real number"),
+        ("predictions.npz", np.zeros(3), "holds a regression, not a classification"),
     ],
 )
-def test_a_bad_run_is_named_and_left_out(harm, said: str, tmp_path: Path) -> None:
+def test_a_bad_run_is_named_and_left_out(file: str, contents, said: str, tmp_path: Path) -> None:
+    """A file without contents is removed, a dictionary changes the result, an array is a regression."""
     good, bad = make_run(tmp_path / "good"), make_run(tmp_path / "bad", seed=1)
-    harm(bad)
+    if contents is None:
+        (bad / file).unlink()
+    elif isinstance(contents, dict):
+        change(bad, **contents)
+    elif isinstance(contents, str):
+        (bad / file).write_text(contents)
+    else:
+        np.savez(bad / file, mean=contents, std=contents + 1, targets=contents)
     runs, skipped = read_runs([tmp_path])
     assert [run.path for run in runs] == [good]
     assert [one.path for one in skipped] == [bad]

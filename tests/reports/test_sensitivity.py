@@ -24,7 +24,4 @@ def test_panels_dots_and_means() -> None:
     assert (first.get_xlabel(), first.get_ylabel(), first.get_xscale()) == ("τ_std", "accuracy", "log")
     assert len(second.collections[1].get_offsets()) == 0
     assert image_bytes(figure, "svg").startswith(b"<?xml")
-
-
-def test_means_are_in_the_order_of_the_values() -> None:
     assert list(mean_at(POINTS[::-1], "accuracy")) == [0.25, 1.0, 2.0]

@@ -1,4 +1,4 @@
-"""``tailormix train`` from outside: exit codes, resuming, and several runs of which one fails."""
+"""``tailormix train`` from outside: exit codes, and what is finished is not run again."""
 
 import json
 import sys
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from cli.calling import call, told
-from tailormix.experiments import parallel
 
 QUICK = ["train", "moons", "--set", "epochs=1", "--set", "batch=150", "--set", "accelerator=cpu"]
 
@@ -43,20 +42,6 @@ def test_a_run_that_fails_is_one_with_one_line(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "error: batch must be <= 300, the training rows, got 1000" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_of_several_runs_one_that_fails_is_isolated(tmp_path: Path) -> None:
-    """The folder of seed 1 holds a file where its checkpoints should be."""
-    folder = json.loads(call(*QUICK, "--out", tmp_path, "--json").stdout)[0]["run"]
-    blocked = Path(folder).with_name("seed-1")
-    blocked.mkdir()
-    (blocked / "checkpoints").write_text("")
-    done = call(*QUICK, "--seeds", "0-2", "--jobs", "2", "--out", tmp_path, "--json")
-    assert done.exit_code == 1
-    assert [row["seed"] for row in json.loads(done.stdout)] == [0, 2]
-    assert "again: tailormix train moons --set epochs=1" in done.stderr
-    assert f"--seeds 1 --out {tmp_path}" in done.stderr
-    assert "epoch 1/1" in (Path(folder).with_name("seed-2") / parallel.LOG).read_text()
 
 
 @pytest.mark.parametrize("engine", ["ray", "dask"])

@@ -27,7 +27,7 @@ def needs(engine: str) -> Any:
     return pytest.param(engine, marks=pytest.mark.skipif(absent, reason=f"{package} is not installed"))
 
 
-@pytest.mark.parametrize("engine", [needs(name) for name in ENGINES if name != "local"])
+@pytest.mark.parametrize("engine", [needs(name) for name in ENGINES])
 def test_a_run_that_fails_stops_no_other(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,30 +115,6 @@ def test_a_failing_setting_stops_no_other(tmp_path: Path, made_runs: list[dict[s
     assert found[1]["error"] == "a bad rate"
 
 
-def test_ctrl_c_puts_the_setting_back_and_the_same_search_resumes(
-    tmp_path: Path, made_runs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wanted = search("optimiser.lr=1,2,3")
-    run = studies.run_experiment
-
-    def interrupted(record: Any, path: Path, **options: Any) -> dict[str, Any]:
-        if record.training.optimiser.options["lr"] == 2:
-            raise KeyboardInterrupt
-        return run(record, path, **options)
-
-    monkeypatch.setattr(studies, "run_experiment", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        optimise(opened(wanted, tmp_path, 3), wanted, tmp_path, trials=3)
-    study = opened(wanted, tmp_path, 3)
-    assert count_trials(study) == 1
-    monkeypatch.setattr(studies, "run_experiment", run)
-    optimise(study, wanted, tmp_path, trials=3)
-    assert sorted(each["values"]["optimiser.lr"] for each in ended(study)) == [1, 2, 3]
-    before = len(made_runs)
-    optimise(opened(wanted, tmp_path, 3), wanted, tmp_path, trials=3)
-    assert len(made_runs) == before
-
-
 DYING = """
 import os, sys
 from pathlib import Path
@@ -168,16 +144,6 @@ def test_a_setting_whose_process_died_is_tried_again(
     time.sleep(2.5)
     optimise(study, wanted, tmp_path, trials=2)
     assert sorted(each["values"]["optimiser.lr"] for each in ended(study)) == [1, 2]
-
-
-def test_two_processes_share_a_study(tmp_path: Path, made_runs: list[dict[str, Any]]) -> None:
-    """Two handles on one database, as two processes have: neither repeats what the other has done."""
-    wanted = search("optimiser.lr=1,2,3,4", folds=1)
-    first, second = opened(wanted, tmp_path, 4), opened(wanted, tmp_path, 4, worker=1)
-    optimise(first, wanted, tmp_path, trials=2)
-    optimise(second, wanted, tmp_path, trials=4)
-    assert sorted(row["optimiser"]["lr"] for row in made_runs) == [1, 2, 3, 4]
-    assert len(first.trials) == 4
 
 
 def test_of_two_processes_that_race_for_the_last_trial_one_gives_way(

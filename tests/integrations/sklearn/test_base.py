@@ -1,4 +1,4 @@
-"""Rows held out: how many, of which classes, and when there are too few."""
+"""Rows held out: how many, and of which classes."""
 
 import numpy as np
 import pytest

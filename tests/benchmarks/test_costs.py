@@ -12,6 +12,8 @@ from benchmarks.paper_costs import cost_page
 from torch import nn
 from typer.testing import CliRunner
 
+from tailormix.methods import METHODS
+
 CPU = torch.device("cpu")
 N = 6
 
@@ -58,6 +60,10 @@ def test_a_batch_does_not_count_as_the_training_set_it_is_from() -> None:
     small, large = (series(N, rows=rows, window=30, width=2) for rows in (20, 2000))
     sizes = [count(p.model, training_step(p, "erm"), CPU).memory for p in (small, large)]
     assert sizes[0] == sizes[1]
+
+
+def test_every_method_is_measured_somewhere() -> None:
+    assert {name for names in METHODS_OF.values() for name in names} == set(METHODS)
 
 
 def test_rows_are_ratios_of_one_run() -> None:

@@ -75,6 +75,12 @@ def test_schedules_follow_their_formulas(name: str, options: dict[str, Any], war
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
+def test_defaults_are_those_of_torch() -> None:
+    assert rates("steps", 5, 4, milestones=[2, 4]) == rates("steps", 5, 4, milestones=[2, 4], factor=0.1)
+    assert rates("cosine", 5, 4) == rates("cosine", 5, 4, minimum=0.0)
+    assert rates("one-cycle", 5, 4) == rates("one-cycle", 5, 4, rise=0.3, start=25.0, end=1e4)
+
+
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("epochs", [1, 2])
 def test_short_runs_have_finite_rates(name: str, epochs: int) -> None:

@@ -178,7 +178,7 @@ class Batch:
     group: ProcessGroup | None = None
     classification: bool = field(init=False)  # integer targets, or a number of classes
 
-    def __post_init__(self) -> None:  # noqa: C901
+    def __post_init__(self) -> None:  # noqa: C901 - one check after the other
         x: Any = self.x
         y: Any = self.y
         if not isinstance(x, Tensor) or not x.is_floating_point() or not x.dim() or not len(x):

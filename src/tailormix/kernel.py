@@ -44,7 +44,7 @@ def pair_distance(
     if partner.shape != z.shape[:1]:
         raise ValueError(f"partner must have shape {tuple(z.shape[:1])}, got {tuple(partner.shape)}")
     points = z.detach() if z.is_floating_point() and z.itemsize >= 4 else z.detach().float()
-    others = points if partners is None or partners is z else partners.detach()
+    others = points if partners is None else partners.detach()
     difference = (points - others.index_select(0, partner)).reshape(len(z), math.prod(z.shape[1:]))
     # In float64, where squares of float32 neither overflow nor vanish; one kind of device has none.
     wide = torch.float32 if z.device.type == "mps" else torch.float64
@@ -88,8 +88,10 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     >>> similarity_kernel(torch.tensor([0.5, 1.0, 1.5]), tau_max=1.0, tau_std=0.5)
     tensor([2.7183, 1.0000, 0.3679])
     """
-    if type(tau_max) is not float or type(tau_std) is not float or not 0 < tau_std < math.inf > tau_max >= 0:
-        checks.non_negative("tau_max", tau_max), checks.positive("tau_std", tau_std)
+    usual = isinstance(tau_max, float) and isinstance(tau_std, float)
+    if not (usual and 0 <= tau_max < math.inf and 0 < tau_std < math.inf):
+        checks.non_negative("tau_max", tau_max)
+        checks.positive("tau_std", tau_std)
     slope = min(0.5 / tau_std / tau_std, STEEPEST)
     exponent = -slope * ((distance if distance.dtype == torch.float64 else distance.float()) - 1)
     return tau_max * exponent.clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT).exp()

@@ -42,7 +42,7 @@ def warp(lam: Tensor | float, tau: Tensor | float, kind: str = "inverse_beta", e
     =================  ============================================  ===============================
     ``inverse_beta``   I⁻¹_λ(τ, τ), the Beta(τ, τ) quantile (Eq. 2)  Beta(τ, τ)
     ``beta``           I_λ(1/τ, 1/τ), the Beta(1/τ, 1/τ) CDF         more mass at 0 and 1 as τ → 0
-    ``sigmoid``        σ(logit(λ) / τ)                               likewise
+    ``sigmoid``        σ(logit(λ) / τ)                               more mass at 0 and 1 as τ → 0
     =================  ============================================  ===============================
 
     Every ω_τ fixes 0, ½ and 1; τ → 0 gives a step at ½, τ → ∞ gives ½ everywhere inside (0, 1). The sigmoid
@@ -111,7 +111,7 @@ def _slope(level: Tensor, log_tau: Tensor) -> Tensor:
     row, column = torch.tanh((log_tau + LOG_9) * -0.25), torch.tanh(level * (COLUMN_SCALE / 2))
     places = torch.stack((column, row), dim=-1).view(1, 1, -1, 2)
     slope = functional.grid_sample(table[None, None], places, align_corners=True).view(level.shape)
-    return slope.add(row, alpha=0)  # the sampler makes numbers of NaN, this makes NaN again
+    return torch.where(row.isnan(), row, slope)  # the sampler makes numbers of NaN
 
 
 def _beta(level: Tensor, tau: Tensor) -> Tensor:

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from torch import nn
 
+from tailormix import losses
 from tailormix.losses import CRL, LOSSES, build
+
+
+def test_every_public_loss_is_in_the_dictionary() -> None:
+    classes = {each for each in map(losses.__dict__.get, losses.__all__) if isinstance(each, type)}
+    criteria = {each for each in classes if issubclass(each, nn.Module)}
+    assert criteria == {record.criterion for record in LOSSES.values()}
 
 
 def test_arguments_are_those_of_the_class() -> None:

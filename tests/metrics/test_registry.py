@@ -20,6 +20,12 @@ def test_function_signature_and_class(name: str) -> None:
     assert one.higher_is_better is METRICS[name].higher_is_better
 
 
+def test_every_public_metric_is_in_the_dictionary() -> None:
+    others = {"interval", "paired_test", "summary", "regression_summary"}
+    functions = {name for name in metrics.__all__ if inspect.isfunction(getattr(metrics, name))}
+    assert functions - others == set(METRICS)
+
+
 def test_functions_without_torchmetrics() -> None:
     program = (
         "import sys; sys.modules['torchmetrics'] = None; sys.modules['matplotlib'] = None\n"

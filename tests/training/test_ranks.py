@@ -33,7 +33,7 @@ def test_one_and_three_processes_give_the_same_gradients(name: str, ranks: list[
     """One global batch, a plan that pairs within shards of 86, 85 and 85 rows; passes of n, 2n, n and 3n."""
     alone, (first, *others) = program.gradients(name), (rank["gradients"][name] for rank in ranks)
     assert all(other == first for other in others)
-    assert first == pytest.approx(alone, rel=1e-4, abs=1e-7)
+    assert first == pytest.approx(alone, abs=1e-6)
     assert max(map(abs, alone)) > 1e-4
 
 

@@ -51,7 +51,7 @@ class MixupTrainer(Trainer):  # type: ignore[misc]
 
     Args:
         *arguments: those of ``transformers.Trainer``.
-        **named: likewise.
+        **named: keyword arguments of ``transformers.Trainer``.
         method: any method; those that cut boxes or draw from the training set are not for text.
         criterion: as in :meth:`tailormix.Method.loss`. By default cross-entropy with the label smoothing of
             the training arguments, or squared error.

@@ -22,7 +22,7 @@ class RankedConfidence:
     """CE(f(x), y) + w · mean_i(1 - ρ_i), M-NDCG: confidences in the order of the mixing coefficients.
 
     With c the largest probability of the clean sample and of its Q-1 mixed versions, and g the largest entry
-    of their targets (1 for the clean one), sorted by g: DCG = Σ_r c_(r) / log₂(r+1), IDCG likewise with g,
+    of their targets (1 for the clean one), sorted by g: DCG = Σ_r c_(r) / log₂(r+1), IDCG so with g,
     and ρ the smaller of the two over the larger. Two passes, of n and (Q-1)n samples.
 
     Attributes:

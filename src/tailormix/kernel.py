@@ -88,8 +88,8 @@ def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tenso
     >>> similarity_kernel(torch.tensor([0.5, 1.0, 1.5]), tau_max=1.0, tau_std=0.5)
     tensor([2.7183, 1.0000, 0.3679])
     """
-    usual = isinstance(tau_max, float) and isinstance(tau_std, float)
-    if not (usual and 0 <= tau_max < math.inf and 0 < tau_std < math.inf):
+    numbers = type(tau_max) is float and type(tau_std) is float
+    if not (numbers and 0 <= tau_max < math.inf and 0 < tau_std < math.inf):
         checks.non_negative("tau_max", tau_max)
         checks.positive("tau_std", tau_std)
     slope = min(0.5 / tau_std / tau_std, STEEPEST)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tailormix.data.augment import ImageTransform
+    from tailormix.data.preprocessing import Preprocessing
 
     #: index batches, each with the seed of its augmentation
     BatchPlan = Iterable[tuple[Tensor, int]]
@@ -67,6 +68,9 @@ class DataSplits:
 
     ``outputs`` is the number of values a model predicts: the classes, or the target's width.
     ``target_scale`` (outputs,) turns scaled regression targets back into the published units.
+    ``target_units`` is (centre, spread), each (outputs,), where targets were standardised for training only:
+    results and predictions are in the user's units, y · spread + centre. ``preprocessing`` makes the inputs of
+    these splits from raw ones.
     """
 
     name: str
@@ -77,6 +81,8 @@ class DataSplits:
     outputs: int
     class_names: tuple[str, ...] = ()
     target_scale: Tensor | None = None
+    target_units: tuple[Tensor, Tensor] | None = None
+    preprocessing: Preprocessing | None = None
 
     @property
     def num_classes(self) -> int | None:

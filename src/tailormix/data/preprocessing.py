@@ -1,4 +1,4 @@
-"""From raw inputs, as a user has them, to the inputs of a model: fitted on training rows, saved with a run."""
+"""From raw inputs, as a user has them, to the inputs of a model; fitted on training rows only."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Preprocessing(nn.Module, ABC):
     """Two stages: ``read`` turns what the user has into one raw tensor, ``forward`` turns that into inputs.
 
-    ``forward`` is torch operations alone, so that it can be exported together with a model. Everything that was
-    fitted is a buffer or one of the ``facts``.
+    ``forward`` is torch operations alone, so that it can be exported together with a model. Everything
+    that was fitted is a buffer or one of the ``facts``.
     """
 
     kind: ClassVar[str]

@@ -69,8 +69,8 @@ class DataSplits:
     ``outputs`` is the number of values a model predicts: the classes, or the target's width.
     ``target_scale`` (outputs,) turns scaled regression targets back into the published units.
     ``target_units`` is (centre, spread), each (outputs,), where targets were standardised for training only:
-    results and predictions are in the user's units, y · spread + centre. ``preprocessing`` makes the inputs of
-    these splits from raw ones.
+    results and predictions are in the user's units, y · spread + centre. ``preprocessing`` makes the inputs
+    of these splits from raw ones.
     """
 
     name: str

@@ -19,7 +19,7 @@ METHODS = {
     "mit-a": MITA(),
     "sk": SKMixup(),
     "sk regmixup": SKRegMixup(),
-    "sk regmixup, extra pass": SKRegMixup(extra_pass=True),
+    "sk regmixup, no extra pass": SKRegMixup(extra_pass=False),
     "sk manifold": SKManifoldMixup(layers=("last",), inputs=False),
     "regmixup": RegMixup(),
 }

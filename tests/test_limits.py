@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 import torch
 from scipy import stats
@@ -24,6 +26,9 @@ from tailormix import (
     SKRegMixup,
     TwoBeta,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 N = 12
 X = torch.randn(N, 4, generator=seeded())
@@ -74,13 +79,20 @@ def test_a_wide_kernel_is_cutmix_with_a_box_for_each_pair() -> None:
     equal(wide, plain, x=IMAGES)
 
 
-def test_a_wide_kernel_makes_sk_regmixup_regmixup() -> None:
-    """With GroupNorm: BatchNorm tells SK RegMixup's two passes of n from RegMixup's one of 2n."""
-    model = Staged(norm=lambda width: nn.GroupNorm(2, width))
+@pytest.mark.parametrize("norm", [nn.BatchNorm1d, lambda width: nn.GroupNorm(2, width)])
+def test_a_wide_kernel_makes_sk_regmixup_regmixup(norm: Callable[[int], nn.Module]) -> None:
+    """Losses, gradients and running statistics, with BatchNorm and without."""
+    ours, plain = Staged(norm=norm), Staged(norm=norm)
+    plain.load_state_dict(ours.state_dict())
     for seed in range(5):
-        ours = SKRegMixup(10.0, 1e6).loss(model, X, Y, generator=seeded(seed))
-        plain = RegMixup(10.0, per="sample").loss(model, X, Y, generator=seeded(seed))
-        torch.testing.assert_close(ours, plain)
+        losses = [
+            SKRegMixup(10.0, 1e6).loss(ours, X, Y, generator=seeded(seed)),
+            RegMixup(10.0, per="sample").loss(plain, X, Y, generator=seeded(seed)),
+        ]
+        torch.testing.assert_close(*losses)
+        torch.stack(losses).sum().backward()
+    torch.testing.assert_close([p.grad for p in ours.parameters()], [p.grad for p in plain.parameters()])
+    torch.testing.assert_close(dict(ours.named_buffers()), dict(plain.named_buffers()))
 
 
 @pytest.mark.parametrize(("q", "side"), [(1.0, "lower"), (0.0, "higher")])

@@ -121,7 +121,7 @@ def test_methods_are_immutable_and_equal_by_value(name: str) -> None:
         ("remix", {"alpha": 1.0, "kappa": 3.0, "threshold": 0.5}),
         ("quantile-mixup", {"alpha": 1.0}),
         ("sk-mixup", {"tau_max": 1.0, "tau_std": 0.25, "kind": "inverse_beta", "partners": "batch"}),
-        ("sk-regmixup", {"tau_max": 10.0, "tau_std": 0.25, "extra_pass": False}),
+        ("sk-regmixup", {"tau_max": 10.0, "tau_std": 0.25, "extra_pass": True}),
         ("sk-cutmix", {"tau_max": 1.0, "tau_std": 0.25}),
         ("sk-manifold-mixup", {"tau_max": 1.0, "tau_std": 0.25, "inputs": True}),
     ],

@@ -55,12 +55,17 @@ def SKRegMixup(
     tau_std: float = 0.25,
     *,
     space: Space | None = None,
-    extra_pass: bool = False,
+    extra_pass: bool = True,
     partners: str = "batch",
     num_classes: int | None = None,
     embedding_layer: str | None = None,
 ) -> Method:
-    """RegMixup with the similarity kernel, at no extra pass (the paper's method)."""
+    """RegMixup with the similarity kernel (the paper's method).
+
+    As in RegMixup, BatchNorm sees the clean and the mixed half together, in one pass of 2n samples. With
+    ``extra_pass=False`` a step saves the pass that measures embeddings, but BatchNorm normalises the two
+    halves apart, each by its own n samples: another method, with another calibration.
+    """
     return Method(
         p.RandomPairs(partners),
         c.SimilarityKernel(tau_max, tau_std, space=space),
@@ -377,7 +382,7 @@ METHODS: dict[str, Entry] = {
     "quantile-mixup": Entry(QuantileMixup, "App. D", "n + n without gradient"),
     "two-beta": Entry(TwoBeta, "App. L", "n + n without gradient"),
     "sk-mixup": Entry(SKMixup, "§3.3", "n + n without gradient"),
-    "sk-regmixup": Entry(SKRegMixup, "§4.2", "n + n"),
+    "sk-regmixup": Entry(SKRegMixup, "§4.2", "2n + n without gradient"),
     "sk-cutmix": Entry(SKCutMix, "App. M", "n + n without gradient"),
     "sk-manifold-mixup": Entry(SKManifoldMixup, "—", "n + n without gradient"),
 }

@@ -1,4 +1,4 @@
-"""RegMixup: the mean of the clean and the mixed loss, in one pass, and SK RegMixup from the clean pass."""
+"""RegMixup: the mean of the clean and the mixed loss, in one pass; and the two forms of SK RegMixup."""
 
 from __future__ import annotations
 
@@ -53,15 +53,25 @@ def test_weights_of_both_batches() -> None:
     torch.testing.assert_close(loss, total / (weight.sum() + mixed_weight.sum()))
 
 
-def test_sk_takes_its_embeddings_from_the_clean_pass() -> None:
-    """Without BatchNorm, the clean pass gives the embeddings that an extra pass would measure."""
+def test_sk_may_take_its_embeddings_from_the_clean_pass() -> None:
+    """Without BatchNorm, the clean pass gives the embeddings that an extra pass measures."""
     model = Staged(norm=lambda width: nn.GroupNorm(2, width))
-    ours = SKRegMixup().loss(model, X, Y, generator=seeded(3))
-    assert model.calls == [(4, True), (4, True)]
-    model.calls.clear()
-    papers = SKRegMixup(extra_pass=True).loss(model, X, Y, generator=seeded(3))
+    papers = SKRegMixup().loss(model, X, Y, generator=seeded(3))
     assert model.calls == [(4, False), (8, True)]
-    torch.testing.assert_close(ours, papers)
+    model.calls.clear()
+    cheaper = SKRegMixup(extra_pass=False).loss(model, X, Y, generator=seeded(3))
+    assert model.calls == [(4, True), (4, True)]
+    torch.testing.assert_close(cheaper, papers)
+
+
+def test_batch_norm_tells_the_two_forms_apart() -> None:
+    """Together, both halves enter one mean; apart, the running mean takes one step for each."""
+    models = {extra: Staged(norm=nn.BatchNorm1d) for extra in (True, False)}
+    models[False].load_state_dict(models[True].state_dict())
+    losses = {e: SKRegMixup(extra_pass=e).loss(m, X, Y, generator=seeded(3)) for e, m in models.items()}
+    assert not torch.isclose(losses[True], losses[False])
+    counters = {extra: int(model.stem[2].num_batches_tracked) for extra, model in models.items()}
+    assert counters == {True: 1, False: 2}
 
 
 def test_no_gradient_flows_through_the_embeddings() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
+from tailormix import checks
 from tailormix.batch import one_hot
 from tailormix.embeddings import catch_input
 from tailormix.objectives.mixed import as_tensor, num_classes_of, reduce
@@ -22,16 +23,20 @@ if TYPE_CHECKING:
 class Regulariser:
     """½ criterion(f(x), y) + ½ criterion(f(x̃), ỹ), as the mean over the 2n rows of both batches.
 
-    One pass of 2n samples. Where mixing needs embeddings (SK RegMixup) they are taken from the clean pass,
-    which then comes first: two passes of n and none to measure.
+    One pass of 2n samples, so that BatchNorm sees both batches together.
 
     Attributes:
-        extra_pass: measure embeddings in a pass of their own and run both batches together, as in the paper.
+        extra_pass: where mixing needs embeddings (SK RegMixup), measure them in a pass of their own, as in
+            the paper. ``False`` takes them from the clean batch, which then passes alone before the mixed
+            one: cheaper, but BatchNorm normalises the two apart and updates its statistics by each in turn.
 
     """
 
-    extra_pass: bool = False
+    extra_pass: bool = True
     batch_form: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checks.boolean("extra_pass", self.extra_pass)
 
     def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
         if callable(batch.embeddings) and not self.extra_pass and mix.needs_embeddings(batch):

@@ -31,7 +31,7 @@ WRONG = [
     ("train moon", "did you mean 'moons'"),
     ("train moons --set epoch=1", "did you mean 'epochs'"),
     ("train moons --seeds x", "seeds must be numbers and ranges"),
-    ("train moons --engine slurm", "expected local"),
+    ("train moons --engine slurm", "Known: local"),
     ("train moons --jobs 0", "greater than or equal to 1"),
     ("tune moon", "did you mean 'moons'"),
     ("tune moons --over method.tau_sdt=1,2", "did you mean 'tau_std'"),

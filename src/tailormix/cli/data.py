@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tailormix.cli.errors import one_line_errors
 from tailormix.cli.progress import bars
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 @app.command("list", epilog="Example: tailormix data list")
+@one_line_errors()
 def list_(root: Root = None, as_json: Json = False) -> None:
     """List the data sets, and which of them are on this machine."""
     from tailormix.data.files.location import data_root
@@ -57,6 +59,7 @@ def list_(root: Root = None, as_json: Json = False) -> None:
 
 
 @app.command(epilog="Example: tailormix data get cifar10 airfoil")
+@one_line_errors()
 def get(names: Names, root: Root = None, as_json: Json = False) -> None:
     """Download what is missing: checked, resumed after an interruption, unpacked safely."""
     from tailormix.data.files.download import get as download
@@ -75,6 +78,7 @@ def get(names: Names, root: Root = None, as_json: Json = False) -> None:
 
 
 @app.command(epilog="Example: tailormix data verify cifar10")
+@one_line_errors()
 def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Default: all on this machine.")] = None,
     root: Root = None,
@@ -97,18 +101,13 @@ def verify(
 
 
 def _published(names: Sequence[str]) -> list[str]:
-    """Check all names before any work starts; wrong ones are wrong use (exit code 2)."""
+    """The names, each once; all are checked before any work starts."""
     from tailormix import checks
     from tailormix.data.registry import DATASETS
 
-    try:
-        for name in names:
-            checks.known("data set", name, DATASETS)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     for name in names:
-        if DATASETS[name].files is None:
-            raise typer.BadParameter(f"{name} is {DATASETS[name].source}: it has no published files")
+        if DATASETS[checks.known("data set", name, DATASETS)].files is None:
+            raise ValueError(f"{name} is {DATASETS[name].source}: it has no published files")
     return list(dict.fromkeys(names))
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tailormix.cli.data import app as data_app
+from tailormix.cli.errors import one_line_errors
 from tailormix.cli.evaluate import evaluate
 from tailormix.cli.report import report
 from tailormix.cli.reproduce import reproduce
@@ -20,7 +21,7 @@ app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 for command in (train, tune, evaluate, reproduce, results, report):
-    app.command()(command)
+    app.command()(one_line_errors()(command))
 
 FAMILIES = ("methods", "losses", "models", "datasets", "experiments", "tables")
 Family = Annotated[str, typer.Argument(help=f"What to list: {', '.join(FAMILIES)}.", metavar="FAMILY")]
@@ -28,6 +29,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 @app.command("list")
+@one_line_errors()
 def list_(family: Family, as_json: Json = False) -> None:
     """List what there is, by the names that every other command takes.
 
@@ -35,10 +37,7 @@ def list_(family: Family, as_json: Json = False) -> None:
     """
     from tailormix import checks
 
-    try:
-        checks.known("family", family, FAMILIES)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+    checks.known("family", family, FAMILIES)
     rows = [{"name": name, **columns} for name, columns in _entries(family).items()]
     if as_json:
         typer.echo(json.dumps(rows, indent=2, default=str))

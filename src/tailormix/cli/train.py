@@ -51,18 +51,17 @@ def train(
 
     Example: tailormix train digits-mlp --set method=mixup --seeds 0-9 --jobs 2
     """
+    from tailormix import checks
     from tailormix.experiments.parallel import ENGINES, Job, run_jobs
 
     chosen = [*(settings or []), *(["compile=true"] if compiled else [])]
     experiments = _experiments(experiment, chosen, seeds)
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     if len(experiments) > 1 and ranks > 1:
-        raise typer.BadParameter(
-            f"torchrun trains one run on its {ranks} ranks: expected one seed, got {len(experiments)}",
-            param_hint="--seeds",
+        raise ValueError(
+            f"torchrun trains one run on its {ranks} ranks: expected one seed, got {len(experiments)}"
         )
-    if engine not in ENGINES:
-        raise typer.BadParameter(f"expected {', '.join(ENGINES)}, got {engine!r}", param_hint="--engine")
+    checks.known("--engine", engine, ENGINES)
     paths = [_folder(out, experiment, each) for each in experiments]
     if len(experiments) == 1:
         _print([(paths[0], _run(experiments[0], paths[0], tensorboard))], as_json)
@@ -73,25 +72,19 @@ def train(
         Job((experiment, *options, "--seeds", str(each.training.seed), *flags), path)
         for each, path in zip(experiments, paths, strict=True)
     ]
-    try:
-        results = list(show_progress(run_jobs(todo, jobs, engine), len(todo)))
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+    results = list(show_progress(run_jobs(todo, jobs, engine), len(todo)))
     found = [(each, each.result) for each in results]
     _print([(each.job.path, result) for each, result in found if result is not None], as_json)
     list_failures([each for each, result in found if result is None])
 
 
 def _experiments(experiment: str, settings: Sequence[str], seeds: str | None) -> list[Experiment]:
-    """The experiment for every seed; what is wrong with it is wrong use (exit code 2)."""
+    """The experiment for every seed."""
     from tailormix.experiments.experiment import read
     from tailormix.experiments.parallel import parse_seeds
 
-    try:
-        wanted = [None] if seeds is None else parse_seeds(seeds)
-        return [read(experiment, settings, seed=seed) for seed in wanted]
-    except (ValueError, TypeError) as error:
-        raise typer.BadParameter(str(error)) from error
+    wanted = [None] if seeds is None else parse_seeds(seeds)
+    return [read(experiment, settings, seed=seed) for seed in wanted]
 
 
 def _folder(out: Path, name: str, experiment: Experiment) -> Path:
@@ -104,16 +97,12 @@ def _folder(out: Path, name: str, experiment: Experiment) -> Path:
 
 
 def _run(experiment: Experiment, path: Path, tensorboard: bool) -> dict[str, Any]:
-    """Run in this process, with a bar; every failure is one line and exit code 1."""
+    """Run in this process, with a bar."""
     from tailormix.experiments.running import run_experiment
     from tailormix.training.progress import console
 
-    try:
-        with console(str(path)) as report:
-            return run_experiment(experiment, path, report=report, with_tensorboard=tensorboard)
-    except (KeyboardInterrupt, ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
-        typer.echo(f"error: {str(error) or type(error).__name__}", err=True)
-        raise typer.Exit(1) from error
+    with console(str(path)) as report:
+        return run_experiment(experiment, path, report=report, with_tensorboard=tensorboard)
 
 
 def _print(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None:

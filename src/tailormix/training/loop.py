@@ -6,6 +6,7 @@ import math
 import os
 import time
 from dataclasses import dataclass, field
+from signal import SIGTERM
 from typing import TYPE_CHECKING, Any, final
 
 import torch
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 SYNC_EVERY = 25  # steps after which the loss is read from a device, which has to wait for that; on CPUs 1
 
 
-class NonFiniteLoss(run_folder.RunError):
+class NonFiniteLoss(RuntimeError):
     """The loss is NaN or infinite."""
 
 
@@ -105,10 +106,10 @@ def fit(fabric: Fabric, setup: Setup, settings: Settings, path: Path, report: Re
     run_folder.need_room(path, 3 * state_size)  # the weights, and twice as much for the optimiser
     if fabric.is_global_zero:
         run_folder.rewrite_metrics(path, trainer.state.history)
-    with stop_on_signal() as stop:
+    with stop_on_signal() as heard:
         while trainer.state.epoch < settings.epochs:
             for _ in trainer.steps():
-                trainer.save_if_due(stop=stop.is_set())
+                trainer.save_if_due(heard.signal)
             trainer.finish_epoch()
     trainer.save()
     return trainer.state
@@ -223,10 +224,10 @@ class Trainer:
         if self.settings.clip:
             self.fabric.clip_gradients(self.step, self.optimiser, max_norm=self.settings.clip)
 
-    def save_if_due(self, *, stop: bool) -> None:
-        """Save a checkpoint if it is time, or to stop: then raise :class:`Interrupted`. All ranks agree."""
+    def save_if_due(self, signal: int) -> None:
+        """Save a checkpoint if it is time, or if any rank heard a signal: then raise :class:`Interrupted`."""
         due = time.monotonic() - self.saved_at >= self.settings.checkpoint_every
-        stop, due, bad = self.any_rank(stop, due, not math.isfinite(self.state.loss))
+        stop, due, bad = self.any_rank(signal > 0, due, not math.isfinite(self.state.loss))
         if bad:
             raise self.non_finite(self.state.step - 1)
         if stop or due:
@@ -234,7 +235,8 @@ class Trainer:
         if stop:
             raise Interrupted(
                 f"stopped in epoch {self.state.epoch + 1} after step {self.state.step} of "
-                f"{self.sampler.steps}; the same command resumes it"
+                f"{self.sampler.steps}; the same command resumes it",
+                signal or SIGTERM,
             )
 
     def finish_epoch(self) -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 CHECKPOINTS, METRICS, RESULT, EXPERIMENT = "checkpoints", "metrics.jsonl", "result.json", "experiment.json"
 
 
-class RunError(RuntimeError):
-    """A run cannot start or resume; the message says why and how to fix it."""
+class RunError(ValueError):
+    """A run cannot start or resume as it was asked for; the message says why and how to fix it."""
 
 
 def prepare(folder: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,27 +17,38 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run was stopped by a signal; its checkpoint is complete."""
+    """A run was stopped by ``signal``; the same command resumes it."""
+
+    def __init__(self, message: str, signal: int = signal.SIGINT) -> None:
+        super().__init__(message)
+        self.signal = signal
+
+
+@dataclass
+class Heard:
+    """The first signal that came, 0 before it."""
+
+    signal: int = 0
 
 
 @contextlib.contextmanager
-def stop_on_signal() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C or SIGTERM sets; a second one ends the process at once.
+def stop_on_signal() -> Iterator[Heard]:
+    """What remembers the first Ctrl-C or SIGTERM; a second one ends the process at once.
 
-    Outside the main thread no handler can be set, and the event stays clear.
+    Outside the main thread no handler can be set, and no signal is heard.
     """
-    stop = threading.Event()
+    heard = Heard()
     if threading.current_thread() is not threading.main_thread():
-        yield stop
+        yield heard
         return
 
     def handler(number: int, _: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt(f"second signal {number}")
-        stop.set()
+        if heard.signal:
+            raise Interrupted("stopped at once by a second signal; the same command resumes it", number)
+        heard.signal = number
 
     with signal_handler(SIGNALS, handler):
-        yield stop
+        yield heard
 
 
 @contextlib.contextmanager

@@ -35,7 +35,7 @@ def writable(folder: Path) -> Path:
         ) from error
 
 
-class DataError(Exception):
+class DataError(ValueError):
     """A file of a data set is missing, damaged or unusable; the message says how to fix it."""
 
 

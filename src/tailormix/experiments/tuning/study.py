@@ -242,7 +242,7 @@ def run_workers(
     logs = [folder / f"worker-{number}.txt" for number in range(1, n_jobs + 1)]
     variables = parallel.job_environment(n_jobs)
     stopping = False
-    with stop_on_signal() as stop:
+    with stop_on_signal() as heard:
         processes = [
             parallel.start(["tune", *arguments, "--worker", str(number)], log, variables)
             for number, log in enumerate(logs, start=1)
@@ -255,7 +255,7 @@ def run_workers(
 
         try:
             while any(process.poll() is None for process in processes):
-                if stop.is_set() and not stopping:
+                if heard.signal and not stopping:
                     stopping = True
                     send(signal.SIGINT)
                 time.sleep(pause)

@@ -2,10 +2,14 @@
 
 import math
 import re
+from collections.abc import Iterable
 
 import pytest
 
-from tailormix import checks
+from tailormix import METHODS, checks
+from tailormix.data.registry import DATASETS
+from tailormix.models.registry import MODELS
+from tailormix.paper.tables import NAMES
 
 
 @pytest.mark.parametrize(
@@ -61,3 +65,26 @@ def test_known_names() -> None:
         checks.known("kind", "xyz", ["beta"])
     with pytest.raises(TypeError, match="unknown kind 3"):
         checks.known("kind", 3, ["beta"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        *[("sk-mxup", "sk-mixup"), ("skmixup", "sk-mixup"), ("SK_Mixup", "sk-mixup"), ("mixp", "mixup")],
+        *[("RegMixup", "regmixup"), ("manifold", "manifold-mixup"), ("cut-mix", "cutmix")],
+        *[("moon", "moons"), ("cirlces", "circles"), ("cifar", "cifar10"), ("exchange", "exchange-rate")],
+        *[("fashionmnist", "fashion-mnist"), ("airfol", "airfoil"), ("digit", "digits")],
+    ],
+)
+def test_misspelt_names_are_recognised(typed: str, meant: str) -> None:
+    assert checks.closest(typed, METHODS if meant in METHODS else DATASETS) == meant
+
+
+@pytest.mark.parametrize(
+    "word", ["nosuch", "banana", "svm", "iris", "results", "forest", "other", "slurm", "x"]
+)
+@pytest.mark.parametrize(
+    "names", [METHODS, MODELS, DATASETS, NAMES], ids=["methods", "models", "data", "tables"]
+)
+def test_unrelated_words_get_no_suggestion(word: str, names: Iterable[str]) -> None:
+    assert checks.closest(word, names) is None

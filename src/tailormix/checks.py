@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -91,10 +92,24 @@ def known(name: str, value: object, options: Iterable[str]) -> str:
     options = list(options)
     if isinstance(value, str) and value in options:
         return value
-    close = difflib.get_close_matches(str(value), options, n=1, cutoff=0.4)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
+    hint = f"; did you mean {close!r}?" if (close := closest(str(value), options)) else "."
     kind = TypeError if not isinstance(value, str) else ValueError
     raise kind(f"unknown {name} {value!r}{hint} Known: {', '.join(options)}")
+
+
+def closest(value: str, options: Iterable[str]) -> str | None:
+    """The option that ``value`` is probably a misspelling of; None where no option is as close as that.
+
+    Capital letters, hyphens, underscores and spaces make no difference.
+
+    >>> closest("SK_Mixup", ["mixup", "sk-mixup"])
+    'sk-mixup'
+    >>> closest("nosuch", ["mismatch", "moons"]) is None
+    True
+    """
+    plain = {re.sub("[-_ ]", "", option).lower(): option for option in options}
+    close = difflib.get_close_matches(re.sub("[-_ ]", "", value).lower(), plain, n=1, cutoff=0.7)
+    return plain[close[0]] if close else None
 
 
 def names(name: str, value: Iterable[str]) -> tuple[str, ...]:

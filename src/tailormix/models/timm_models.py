@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import Any
 
 from torch import nn
+
+from tailormix import checks
 
 
 def timm_model(name: str, **arguments: Any) -> nn.Module:
@@ -21,8 +22,8 @@ def timm_model(name: str, **arguments: Any) -> nn.Module:
             f"models named timm:NAME need the package timm (pip install timm): {error}"
         ) from error
     if not timm.is_model(name.split(".", maxsplit=1)[0]):
-        close = difflib.get_close_matches(name, timm.list_models(), n=1, cutoff=0.4)
-        hint = f"; did you mean {'timm:' + close[0]!r}?" if close else ""
+        close = checks.closest(name, timm.list_models())
+        hint = f"; did you mean {'timm:' + close!r}?" if close else ""
         raise ValueError(f"unknown model 'timm:{name}'{hint}")
     model = timm.create_model(name, **arguments)
     if not isinstance(model, nn.Module):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tailormix import checks
 from tailormix.data.files.location import data_root
 from tailormix.data.files.verify import state
 from tailormix.data.registry import DATASETS
@@ -143,8 +143,7 @@ def _no_match(pattern: str, table: Table) -> str:
     if any(row.reported and fnmatchcase(row.name, pattern) for row in table.rows):
         return f"rows {pattern!r} of {table.name} are reported by the paper from others: nothing to run"
     known = [*rows, *settings, *(f"{setting}/{row}" for setting, row in cells)]
-    close = difflib.get_close_matches(pattern, known, n=1, cutoff=0.4)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
+    hint = f"; did you mean {close!r}?" if (close := checks.closest(pattern, known)) else "."
     return (
         f"no row of {table.name} matches {pattern!r}{hint} Rows: {', '.join(rows)}. "
         f"Settings: {', '.join(settings)}"

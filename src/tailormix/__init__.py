@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tailormix.batch import Plan
     from tailormix.embeddings import embed
+    from tailormix.experiments.trained import load_run
     from tailormix.kernel import pair_distance, similarity_kernel
     from tailormix.method import Method, Step
     from tailormix.methods import (
@@ -48,7 +49,7 @@ __all__ = [
     "ERM", "METHODS", "MITA", "MITL", "CMixup", "CutMix", "KMixup", "LocalMixup", "ManifoldMixup", "Method",
     "Mixup", "MixupIO", "MixupTO", "Plan", "QuantileMixup", "RankMixup", "RankMixupMRL", "RegMixup", "Remix",
     "SKCutMix", "SKManifoldMixup", "SKMixup", "SKRegMixup", "Step", "TwoBeta", "WarpedMixup", "__version__",
-    "build_method", "embed", "pair_distance", "similarity_kernel", "warp",
+    "build_method", "embed", "load_run", "pair_distance", "similarity_kernel", "warp",
 ]
 # fmt: on
 
@@ -58,6 +59,7 @@ _MODULES = {
     "Plan": "batch",
     "Step": "method",
     "embed": "embeddings",
+    "load_run": "experiments.trained",
     "pair_distance": "kernel",
     "similarity_kernel": "kernel",
     "warp": "warping",

@@ -3,5 +3,15 @@
 from tailormix.experiments.building import build
 from tailormix.experiments.experiment import EXPERIMENTS, Experiment, read
 from tailormix.experiments.running import run_experiment
+from tailormix.experiments.trained import Interval, TrainedRun, load_run
 
-__all__ = ["EXPERIMENTS", "Experiment", "build", "read", "run_experiment"]
+__all__ = [
+    "EXPERIMENTS",
+    "Experiment",
+    "Interval",
+    "TrainedRun",
+    "build",
+    "load_run",
+    "read",
+    "run_experiment",
+]

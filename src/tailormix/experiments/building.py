@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -31,12 +31,14 @@ def build(experiment: Experiment, device: torch.device | str = "cpu") -> Setup:
     splits = data.load(experiment.data.name, seed=seed, **experiment.data.options).to(device)
     if len(splits.train) == 0:
         raise ValueError(f"data set {splits.name} has no training rows: it is for testing only")
-    model = models.build(
-        experiment.model.name,
-        **models.shape_arguments(experiment.model.name, splits.input_shape, splits.outputs),
-        **experiment.model.options,
-    )
+    model = models.build(experiment.model.name, **model_arguments(experiment, splits))
     return Setup(splits, model, _method(experiment, splits), _criterion(experiment, splits))
+
+
+def model_arguments(experiment: Experiment, splits: DataSplits) -> dict[str, Any]:
+    """The arguments of the experiment's model: those that fit it to the data, and its options."""
+    shape = models.shape_arguments(experiment.model.name, splits.input_shape, splits.outputs)
+    return {**shape, **experiment.model.options}
 
 
 def _method(experiment: Experiment, splits: DataSplits) -> Method:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tailormix.experiments import building
 from tailormix.experiments.experiment import DEFAULTS, EXECUTION_KEYS
 from tailormix.experiments.shifts import evaluate_shifts
+from tailormix.experiments.trained import save_description
 from tailormix.methods import METHODS
 from tailormix.training import run_folder
 from tailormix.training.loop import make_fabric, run
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tailormix.experiments.experiment import Experiment
+    from tailormix.training.loop import Setup
     from tailormix.training.progress import Reporter
 
 
@@ -60,9 +62,16 @@ def train_experiment(experiment: Experiment, path: Path, report: Reporter) -> di
         "method": experiment.method.name,
         "batches_in_memory": batches_in_memory(METHODS[experiment.method.name].passes),
     }
+
+    def make() -> Setup:
+        setup = building.build(experiment, fabric.device)
+        if fabric.is_global_zero:
+            save_description(path, experiment, setup.data)
+        return setup
+
     return run(
         fabric,
-        lambda: building.build(experiment, fabric.device),
+        make,
         experiment.training,
         path,
         report=report,

@@ -1,0 +1,260 @@
+"""A finished run, ready to be used: from raw inputs to calibrated probabilities, or to values with intervals.
+
+The folder of a run holds all that this needs: ``model.json`` (task, names, units, how the model is built),
+``preprocessing.safetensors``, the best weights and the calibrator. No training data, and no pickle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+import numpy as np
+import torch
+
+from tailormix import calibration, checks, models
+from tailormix.calibration.dropout import predict as predict_with_dropout
+from tailormix.data.files.location import DataError
+from tailormix.data.preprocessing import load_preprocessing, save_preprocessing
+from tailormix.experiments.building import model_arguments
+from tailormix.training import checkpoint, run_folder
+from tailormix.training.evaluating import ROWS, forward_batches, has_dropout
+from tailormix.training.run_folder import RunError
+from tailormix.training.seeding import Stream, derive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch import Tensor, nn
+
+    from tailormix.data.preprocessing import Preprocessing
+    from tailormix.data.splits import DataSplits, Task
+    from tailormix.experiments.experiment import Experiment
+
+    Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
+
+MODEL, PREPROCESSING, CALIBRATOR = "model.json", "preprocessing.safetensors", "calibrator.json"
+FORMAT = 1
+_KEYS = {"task": str, "outputs": int, "class_names": list, "model": dict, "samples": int, "seed": int}
+
+
+class Interval(NamedTuple):
+    """Mean, standard deviation and bounds of predictions, each (n,), or (n, outputs) of several."""
+
+    mean: Array
+    std: Array
+    lower: Array
+    upper: Array
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainedRun:
+    """What a run has learned, from its folder alone; :func:`load_run` makes it.
+
+    Inputs X of every method are what the run's data came as: an array or a data frame, or the path of a file
+    (``.csv``, ``.tsv``, ``.parquet``, ``.npz``, ``.npy``) or of a folder of images. Series are windows
+    (n, window, series).
+
+    Attributes:
+        path: folder of the run.
+        task: ``classification`` or ``regression``.
+        model: the network with its best weights, in evaluation mode.
+        preprocessing: raw inputs to inputs of the model.
+        calibrator: temperature or variance scaling, fitted on validation; None where there was none to fit.
+        class_names: of the outputs of a classifier.
+        target_names: of the outputs of a regression, where they have names.
+        target_units: (centre, spread) that turn outputs into the user's units.
+        result: the run's ``result.json``.
+        samples, seed: of the passes with dropout.
+
+    """
+
+    path: Path
+    task: Task
+    model: nn.Module
+    preprocessing: Preprocessing
+    calibrator: Any
+    class_names: tuple[str, ...]
+    target_names: tuple[str, ...]
+    target_units: tuple[Tensor, Tensor]
+    result: dict[str, Any]
+    samples: int
+    seed: int
+
+    def __repr__(self) -> str:
+        answers = f"classes {', '.join(self.class_names)}" if self.class_names else "real values"
+        name = "nothing" if self.calibrator is None else self.calibrator.kind
+        return f"TrainedRun({str(self.path)!r}: {type(self.model).__name__}, {answers}, calibrated by {name})"
+
+    @property
+    def classes(self) -> Array:
+        """What :meth:`predict` answers with: the class names, or numbers where these are 0 … C - 1."""
+        names = np.array(self.class_names)
+        numbers = np.arange(len(names))
+        return numbers if names.tolist() == [str(number) for number in numbers] else names
+
+    def predict_proba(self, X: Any, *, calibrated: bool = True) -> Array:
+        """Probabilities (n, classes), in the order of ``class_names``."""
+        self._check_task("classification", "predict_proba", "predict_interval")
+        logits = torch.cat(forward_batches(self.model, self._inputs(X))).double().cpu()
+        if calibrated and self.calibrator is not None:
+            logits = self.calibrator.transform(logits)
+        probabilities: Array = logits.softmax(1).numpy()
+        return probabilities
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row (n,), or the predicted values in the user's units."""
+        if self.task == "classification":
+            chosen: Array = self.classes[self.predict_proba(X).argmax(1)]
+            return chosen
+        return self.predict_interval(X).mean
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, calibrated: bool = True) -> Interval:
+        """Values of a regression with intervals that hold the truth with probability ``coverage``.
+
+        The interval is mean ± z · std of a normal law. The standard deviation is that of passes with dropout,
+        seeded: the same X gets the same answer. A model without dropout has one constant, from the validation
+        errors.
+        """
+        self._check_task("regression", "predict_interval", "predict_proba")
+        if not 0 < checks.number("coverage", coverage) < 1:
+            raise ValueError(f"coverage must lie between 0 and 1, got {coverage}")
+        mean, std = self._moments(X)
+        if calibrated and self.calibrator is not None:
+            std = self.calibrator.transform(std)
+        centre, spread = (values.double() for values in self.target_units)
+        mean, std = mean * spread + centre, std * spread
+        half = NormalDist().inv_cdf(0.5 + coverage / 2) * std
+        found = (mean, std, mean - half, mean + half)
+        return Interval(*(values[:, 0].numpy() if mean.shape[1] == 1 else values.numpy() for values in found))
+
+    def _moments(self, X: Any) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation (n, outputs) in the units of the model, without calibration."""
+        if not has_dropout(self.model):
+            mean = torch.cat(forward_batches(self.model, self._inputs(X))).double().cpu()
+            return mean, torch.zeros_like(mean)
+        found = [
+            predict_with_dropout(
+                self.model, x, samples=self.samples, seed=derive(self.seed, Stream.DROPOUT, number, 0)
+            )
+            for number, x in enumerate(self._inputs(X))
+        ]
+        mean, std = torch.cat([part.mean for part in found]), torch.cat([part.std for part in found])
+        return mean.double().cpu(), std.double().cpu()
+
+    def _inputs(self, X: Any) -> Iterator[Tensor]:
+        """Inputs of the model, in batches of the size that the run was evaluated with."""
+        raw = self.preprocessing.read(X)
+        if len(raw) == 0:
+            raise ValueError("X must have a row or more, got none")
+        device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
+        return (self.preprocessing(part.to(device)) for part in torch.split(raw, ROWS))
+
+    def _check_task(self, task: Task, asked: str, other: str) -> None:
+        if self.task != task:
+            raise ValueError(f"{asked} is for {task}, and {self.path} is a {self.task}: use {other}")
+
+
+def save_description(path: Path, experiment: Experiment, splits: DataSplits) -> None:
+    """Write what :func:`load_run` needs besides weights and calibrator, which training writes."""
+    units = splits.target_units
+    arguments = model_arguments(experiment, splits)
+    arguments.pop("pretrained", None)  # of timm: a run has weights of its own
+    description = {
+        "format": FORMAT,
+        "task": splits.task,
+        "outputs": splits.outputs,
+        "class_names": list(splits.class_names),
+        "target_units": None if units is None else [values.tolist() for values in units],
+        "model": {"name": experiment.model.name, "arguments": arguments},
+        "samples": experiment.training.mc_samples,
+        "seed": experiment.training.seed,
+    }
+    run_folder.write_json(path / MODEL, description)
+    if splits.preprocessing is not None:
+        save_preprocessing(path / PREPROCESSING, splits.preprocessing)
+
+
+def load_run(path: str | Path, device: torch.device | str = "cpu") -> TrainedRun:
+    """The finished run in folder ``path``, ready to predict on ``device``; its training data are not needed.
+
+    >>> load_run("no/such/run")
+    Traceback (most recent call last):
+    tailormix.training.run_folder.RunError: no/such/run is not the folder of a run: there is no such folder
+    """
+    path = Path(path)
+    result = _read_result(path)
+    description = _read(path, MODEL)
+    try:
+        return _load(path, result, description, device)
+    except (KeyError, TypeError, AttributeError, ValueError, DataError, checkpoint.CheckpointError) as error:
+        raise RunError(f"{path} cannot be used: {' '.join(str(error).split())}") from error
+
+
+def _load(
+    path: Path, result: dict[str, Any], description: dict[str, Any], device: torch.device | str
+) -> TrainedRun:
+    if description.get("format") != FORMAT:
+        raise ValueError(f"{MODEL} must have format {FORMAT}, got {description.get('format')!r}")
+    for key, kind in _KEYS.items():
+        if not isinstance(found := description.get(key), kind):
+            raise TypeError(f"{key} of {MODEL} must be {kind.__name__}, got {found!r}")
+    _need(path, PREPROCESSING)
+    preprocessing = load_preprocessing(path / PREPROCESSING)
+    with torch.random.fork_rng(devices=[]):  # weights are drawn before they are replaced
+        model = models.build(description["model"]["name"], **description["model"]["arguments"])
+    if not isinstance(best := result.get("best weights"), str):
+        raise ValueError(f"{run_folder.RESULT} must name the best weights, got {best!r}")
+    weights = checkpoint.read(_need(path, best))
+    try:
+        checkpoint.load_module(model, weights.tensors)
+    except RuntimeError as error:
+        raise ValueError(f"{best} does not fit the model of {MODEL}: {error}") from error
+    calibrated = "temperature" in result or "variance" in result
+    classification = description["task"] == "classification"
+    names = description["class_names"] or map(str, range(description["outputs"]))
+    centre, spread = description["target_units"] or ([0.0], [1.0])
+    return TrainedRun(
+        path,
+        description["task"],
+        model.eval().to(device),
+        preprocessing.to(device),
+        calibration.load(_need(path, CALIBRATOR)) if calibrated else None,
+        tuple(names) if classification else (),
+        tuple(description.get("target_names", ())),
+        (torch.tensor(centre), torch.tensor(spread)),
+        result,
+        description["samples"],
+        description["seed"],
+    )
+
+
+def _read_result(path: Path) -> dict[str, Any]:
+    """The result of a finished run; what else the folder may be is told apart."""
+    if not path.is_dir():
+        raise RunError(f"{path} is not the folder of a run: there is no such folder")
+    result = run_folder.read_json(path / run_folder.RESULT)
+    if result is not None:
+        return result
+    if (path / run_folder.EXPERIMENT).is_file():
+        raise RunError(f"the run in {path} is not finished: the command that started it resumes it")
+    inside = sorted(found.parent.name for found in path.glob(f"*/{run_folder.RESULT}"))
+    hint = f"it holds the runs {', '.join(inside)}: name one of them" if inside else "it has no result.json"
+    raise RunError(f"{path} is not the folder of a run: {hint}")
+
+
+def _need(path: Path, name: str) -> Path:
+    """The path of a file that the folder must hold."""
+    if not (path / name).is_file():
+        raise RunError(
+            f"{path} cannot be used: {name} is missing; it was lost, or an older version made the run: "
+            "train it again into another folder"
+        )
+    return path / name
+
+
+def _read(path: Path, name: str) -> dict[str, Any]:
+    return run_folder.read_json(_need(path, name)) or {}

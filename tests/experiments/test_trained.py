@@ -1,0 +1,177 @@
+"""A run that is loaded from its folder answers as it did in training; what cannot be loaded says why."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import special, stats
+
+import tailormix
+from helpers import run_python
+from tailormix import data
+from tailormix.calibration import TemperatureScaling, VarianceScaling
+from tailormix.calibration.predictions import load_predictions
+from tailormix.data.preprocessing import ArrayPreprocessing
+from tailormix.experiments import Experiment, building
+from tailormix.experiments.running import run_experiment
+from tailormix.training.run_folder import RunError
+
+X = np.random.default_rng(0).normal(50, 9, (120, 3))
+TARGETS = {"classes": np.arange(120) % 3, "values": X.sum(1) / 9}
+
+
+def train(folder: Path, targets: str, model: str) -> Path:
+    """A run of one epoch on 120 rows of three columns."""
+    np.savez(folder / "rows.npz", x=X, y=TARGETS[targets])
+    experiment = {
+        "data": {"name": "npz", "path": str(folder / "rows.npz"), "validation": 0.25, "test": 0.25},
+        "model": {"name": model},
+        "method": {"name": "erm"},
+        "loss": {"name": "default"},
+        "epochs": 1,
+        "mc_samples": 5,
+        "accelerator": "cpu",
+    }
+    load = data.load
+
+    def loaded(*args, **options):
+        splits = load(*args, **options)
+        known = torch.from_numpy(X)[splits.train.ids]
+        made = ArrayPreprocessing((3,), centre=known.mean(0), spread=known.std(0, correction=0))
+        return replace(splits, preprocessing=made)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(building.data, "load", loaded)
+        result = run_experiment(Experiment.from_dict(experiment), folder / "run")
+    kind = TemperatureScaling if targets == "classes" else VarianceScaling
+    kind().fit(load_predictions(folder / "run" / "validation.npz")).save(folder / "run" / "calibrator.json")
+    (folder / "run" / "result.json").write_text(json.dumps({"variance": 1, **result}))
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tmp_path_factory.mktemp("classifier"), "classes", "mlp")
+
+
+@pytest.fixture(scope="module")
+def regression(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tmp_path_factory.mktemp("regression"), "values", "fcn3")
+
+
+def test_probabilities_are_those_of_the_run_after_its_calibrator(classifier: Path) -> None:
+    run, stored = tailormix.load_run(classifier), load_predictions(classifier / "predictions.npz")
+    asked = X[stored.ids]
+    raw = special.softmax(stored.logits.astype(float), axis=1)
+    np.testing.assert_allclose(run.predict_proba(asked, calibrated=False), raw, atol=1e-6)
+    temperature = run.result["temperature"]["value"]
+    scaled = special.softmax(stored.logits.astype(float) / temperature, axis=1)
+    np.testing.assert_allclose(run.predict_proba(asked), scaled, atol=1e-6)
+    assert abs(temperature - 1) > 1e-3
+    assert run.predict(asked).tolist() == scaled.argmax(1).tolist()
+    assert (run.class_names, run.task) == (("0", "1", "2"), "classification")
+    assert "MLP, classes 0, 1, 2, calibrated by temperature" in repr(run)
+
+
+def test_intervals_are_those_of_the_run_after_its_calibrator(regression: Path) -> None:
+    run, stored = tailormix.load_run(regression), load_predictions(regression / "predictions.npz")
+    found = run.predict_interval(X[stored.ids], coverage=0.8)
+    scale = VarianceScaling.load(regression / "calibrator.json").scale
+    np.testing.assert_allclose(found.mean, stored.mean[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(found.std, stored.std[:, 0] * scale**0.5, rtol=1e-4)
+    np.testing.assert_allclose(found.upper - found.mean, stats.norm.ppf(0.9) * found.std, rtol=1e-6)
+    np.testing.assert_allclose(found.lower + found.upper, 2 * found.mean, rtol=1e-6)
+    assert run.predict(X).tolist() == run.predict(X).tolist()  # dropout is seeded
+    plain = run.predict_interval(X[stored.ids], calibrated=False)
+    np.testing.assert_allclose(plain.std, stored.std[:, 0], rtol=1e-4)
+
+
+def test_loading_needs_neither_the_data_nor_the_folder_it_ran_in(classifier: Path, tmp_path: Path) -> None:
+    moved = shutil.copytree(classifier, tmp_path / "moved")
+    code = (
+        "import os, sys, tailormix; os.chdir('/'); "
+        "run = tailormix.load_run(sys.argv[1]); "
+        "print(run.predict_proba([[50.0, 40.0, 60.0]])[0].tolist())"
+    )
+    (classifier.parent / "rows.npz").rename(tmp_path / "rows.npz")
+    try:
+        answer = json.loads(run_python(code, [str(moved)]))
+    finally:
+        (tmp_path / "rows.npz").rename(classifier.parent / "rows.npz")
+    np.testing.assert_allclose(
+        answer, tailormix.load_run(classifier).predict_proba([[50.0, 40.0, 60.0]])[0], atol=1e-6
+    )
+
+
+def test_loading_leaves_the_random_state_alone(classifier: Path) -> None:
+    before = torch.get_rng_state()
+    tailormix.load_run(classifier).predict(X)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_question_of_the_other_task_is_refused(classifier: Path, regression: Path) -> None:
+    with pytest.raises(ValueError, match="predict_proba is for classification"):
+        tailormix.load_run(regression).predict_proba(X)
+    with pytest.raises(ValueError, match="predict_interval is for regression"):
+        tailormix.load_run(classifier).predict_interval(X)
+    with pytest.raises(ValueError, match="coverage must lie between 0 and 1, got 90"):
+        tailormix.load_run(regression).predict_interval(X, coverage=90)
+    with pytest.raises(ValueError, match="X must have a row or more"):
+        tailormix.load_run(regression).predict(X[:0])
+
+
+def remove(name: str) -> Callable[[Path], object]:
+    return lambda path: next(path.glob(name)).unlink()
+
+
+def overwrite(name: str, text: str) -> Callable[[Path], object]:
+    return lambda path: next(path.glob(name)).write_text(text)
+
+
+def change(**values: Any) -> Callable[[Path], object]:
+    def edit(path: Path) -> None:
+        found = json.loads((path / "model.json").read_text())
+        (path / "model.json").write_text(json.dumps({**found, **values}))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (shutil.rmtree, "there is no such folder"),
+        (remove("result.json"), "is not finished: the command that started it resumes it"),
+        (remove("model.json"), "model.json is missing"),
+        (remove("preprocessing.safetensors"), "preprocessing.safetensors is missing"),
+        (remove("calibrator.json"), "calibrator.json is missing"),
+        (remove("checkpoints/best-*"), "best-1.safetensors is missing"),
+        (overwrite("checkpoints/best-*", "x"), "best-1.safetensors cannot be read"),
+        (overwrite("preprocessing.safetensors", "x"), "expected a saved preprocessing"),
+        (overwrite("calibrator.json", "{}"), "cannot read a calibrator from"),
+        (overwrite("model.json", "{"), "model.json is not JSON"),
+        (change(format=0), "model.json must have format 1, got 0"),
+        (change(model={"name": "mlp", "arguments": {"in_features": 4}}), "does not fit the model"),
+        (change(model={"name": "mlpp", "arguments": {}}), "unknown model 'mlpp'"),
+        (change(class_names=3), "class_names"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_says_why(
+    damage: Callable[[Path], object], said: str, classifier: Path, tmp_path: Path
+) -> None:
+    broken = shutil.copytree(classifier, tmp_path / "run")
+    damage(broken)
+    with pytest.raises(RunError) as raised:
+        tailormix.load_run(broken)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_folder_of_runs_names_them(classifier: Path) -> None:
+    with pytest.raises(RunError, match="it holds the runs run: name one of them"):
+        tailormix.load_run(classifier.parent)

@@ -24,6 +24,7 @@ def test_table_and_json(files: Path) -> None:
     arguments = ["evaluate", files / "test.npz", "--calibration", files / "val.npz", *QUICK]
     table = call(*arguments)
     assert table.exit_code == 0, table.output
+    assert table.stdout.startswith("Too sure: ")
     fitted = "converged, fitted on 200 samples of val"
     for shown in ("Accuracy", "Class-wise ECE", "before", "after temperature", fitted):
         assert shown in table.stdout

@@ -7,11 +7,14 @@ from scipy import stats
 
 from support_metrics import classifier, regressor
 from tailormix import metrics
+from tailormix.metrics.classification import SampleStatistics, sample_statistics
+from tailormix.metrics.inputs import classification_inputs
 from tailormix.reports import reliability_curve, risk_coverage_curve, spread_curve
-from tailormix.reports.curves import regression_risk
+from tailormix.reports.curves import regression_risk, reliability_from
 
 
-def test_reliability_agrees_with_scikit_learn() -> None:
+def test_bins_agree_with_scikit_learn_numpy_and_netcal() -> None:
+    from netcal.metrics import ECE
     from sklearn.calibration import calibration_curve
 
     logits, targets = classifier()
@@ -21,10 +24,29 @@ def test_reliability_agrees_with_scikit_learn() -> None:
     fraction, mean = calibration_curve((label == targets).numpy(), confidence.numpy(), n_bins=10)
     assert curve.accuracy[full] == pytest.approx(fraction)
     assert curve.confidence[full] == pytest.approx(mean)
-    assert curve.ece == pytest.approx(metrics.ece(logits, targets, from_logits=True, n_bins=10))
+    assert curve.count == pytest.approx(np.histogram(confidence, bins=10, range=(0, 1))[0])
+    assert curve.ece == pytest.approx(ECE(10).measure(logits.softmax(1).numpy(), targets.numpy()))
     assert np.isnan(curve.accuracy[~full]).all()
     assert curve.mean_accuracy == pytest.approx(metrics.accuracy(logits, targets, from_logits=True))
     assert curve.mean_confidence == pytest.approx(float(confidence.mean()))
+
+
+def test_intervals_of_bins_are_wilsons() -> None:
+    """8 of 10 right: (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n); four seeds count as one's points."""
+    p, right = np.tile([0.3, 0.7], (40, 1)), np.arange(40) % 10 < 8
+    one, four = reliability_curve(p[:10], right[:10]), reliability_from(statistics(p, right), seeds=4)
+    z, n = stats.norm.ppf(0.975), 10
+    middle, reach = 0.8 + z**2 / (2 * n), z * (0.8 * 0.2 / n + z**2 / (4 * n**2)) ** 0.5
+    for curve in (one, four):
+        full = curve.count > 0
+        edges = [(middle - reach) / (1 + z**2 / n), (middle + reach) / (1 + z**2 / n)]
+        assert np.array([curve.low[full], curve.high[full]]).ravel() == pytest.approx(edges)
+        assert np.isnan(curve.low[~full]).all()
+        assert list(curve.points[full]) == [10]
+
+
+def statistics(p: np.ndarray, targets: np.ndarray) -> SampleStatistics:
+    return sample_statistics(classification_inputs(p, targets))
 
 
 def test_a_calibrated_model_stays_in_its_band() -> None:
@@ -36,7 +58,7 @@ def test_a_calibrated_model_stays_in_its_band() -> None:
         event = torch.bernoulli(p, generator=random).long()
         curve = reliability_curve(p, event, binary="positive")
         full = curve.count > 0
-        inside += ((curve.low <= curve.accuracy) & (curve.accuracy <= curve.high))[full].sum()
+        inside += ((curve.band_low <= curve.accuracy) & (curve.accuracy <= curve.band_high))[full].sum()
         total += full.sum()
     assert 0.93 <= inside / total <= 1
 

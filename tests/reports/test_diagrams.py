@@ -17,7 +17,8 @@ from tailormix.reports import (
     spread_diagram,
 )
 from tailormix.reports.curves import regression_risk
-from tailormix.reports.style import BAND, BLUE, ORANGE, image_bytes
+from tailormix.reports.style import BAND, BLUE, INK, ORANGE, image_bytes
+from tailormix.reports.verdict import verdict_on_classes
 
 
 def texts(axes) -> str:
@@ -30,27 +31,58 @@ def curve(scale: float = 1.0):
     return reliability_curve(logits * scale, targets, from_logits=True, ece=found)
 
 
-def test_reliability_has_all_its_parts() -> None:
+def test_reliability_has_three_layers() -> None:
+    """The band, the gap from confidence to accuracy in the colour of its side, and the accuracy as a mark."""
     one = curve()
-    upper, lower = reliability_diagram(one, title="Model").axes
-    labels = {container.get_label() for container in upper.containers}
-    assert labels == {"accuracy", "gap to confidence", "95 % band if calibrated"}
-    assert f"ECE {100 * one.ece.value:.1f} % [{100 * one.ece.low:.1f}, {100 * one.ece.high:.1f}]" in texts(
-        upper
-    )
-    heights = [bar.get_height() for bar in upper.containers[0]]
-    assert heights == pytest.approx(one.accuracy[one.count > 0])
-    tops = [bar.get_y() + bar.get_height() for bar in upper.containers[1]]
-    assert tops == pytest.approx(one.confidence[one.count > 0])
+    figure = reliability_diagram(one)
+    upper, lower = figure.axes
+    parts = {container.get_label(): container for container in upper.containers}
+    assert set(parts) == {"95 % band if calibrated", "too sure", "too modest", "accuracy, 95 % interval"}
+    full = one.count > 0
+    line, _, (whiskers,) = parts["accuracy, 95 % interval"]
+    assert line.get_ydata() == pytest.approx(one.accuracy[full])
+    ends = np.array([path.vertices[:, 1] for path in whiskers.get_paths()])
+    assert ends == pytest.approx(np.stack([one.low[full], one.high[full]], axis=1))
+    band = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in parts["95 % band if calibrated"]]
+    assert np.array(band) == pytest.approx(np.stack([one.band_low[full], one.band_high[full]], axis=1))
+    for name, side in (
+        ("too sure", one.accuracy < one.confidence),
+        ("too modest", one.accuracy > one.confidence),
+    ):
+        ends = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in parts[name]]
+        assert np.array(ends) == pytest.approx(np.stack([one.confidence[side], one.accuracy[side]], axis=1))
     assert [bar.get_height() for bar in lower.containers[0]] == pytest.approx(one.count / one.count.sum())
     assert (upper.get_ylabel(), lower.get_xlabel()) == ("accuracy", "confidence")
+
+
+def test_the_title_is_the_verdict_with_ece_and_covers_nothing() -> None:
+    one = curve()
+    upper, _ = reliability_diagram(one).axes
+    said = upper.get_title("left").replace("\n", " ")
+    assert said.startswith(str(verdict_on_classes(one)))
+    assert said.endswith(
+        f"ECE {100 * one.ece.value:.1f} % [{100 * one.ece.low:.1f}, {100 * one.ece.high:.1f}]"
+    )
+    assert len(upper.texts) == 0
+    assert upper.get_legend() is None
+
+
+def test_the_area_of_a_gap_is_its_share_of_ece() -> None:
+    """Bins of 30 and 10 samples: 0.3 · (0.9 - 0.6) and 0.1 · (0.6 - 0.3), that is 3 : 1."""
+    p = np.array([[0.1, 0.9]] * 30 + [[0.4, 0.6]] * 10)
+    right = np.array([1] * 18 + [0] * 12 + [1] * 3 + [0] * 7)
+    upper, _ = reliability_diagram(reliability_curve(p, right)).axes
+    (gaps,) = (part for part in upper.containers if part.get_label() == "too sure")
+    small, large = (abs(bar.get_height() * bar.get_width()) for bar in gaps)
+    assert large == pytest.approx(3 * small)
 
 
 def test_before_and_after_share_their_scale() -> None:
     axes = before_after_diagram(curve(), curve(0.5)).axes
     assert len(axes) == 4
     assert axes[1].get_ylim() == axes[3].get_ylim()
-    assert [axes[0].get_title("left"), axes[2].get_title("left")] == ["Before", "After temperature"]
+    assert axes[0].get_title("left").startswith("Before: too sure")
+    assert axes[2].get_title("left").startswith("After temperature scaling: too modest")
 
 
 def test_spread_and_risk() -> None:
@@ -78,11 +110,13 @@ def test_formats_are_valid_and_repeatable(kind: str) -> None:
 
 
 def test_colours_differ_in_grey() -> None:
-    """Relative luminance of neighbouring parts differs by at least 0.2."""
-    colours = to_rgb(BLUE), to_rgb(ORANGE), to_rgb("white"), to_rgb(BAND)
-    *light, band = (float(np.dot(colour, (0.2126, 0.7152, 0.0722))) for colour in colours)
-    assert min(np.diff(sorted(light))) > 0.2
-    assert band - min(light) > 0.2
+    """Relative luminance of mark, gaps and band differs by 0.2 or more; the band is seen on white."""
+    ink, blue, orange, band, white = (
+        float(np.dot(to_rgb(colour), (0.2126, 0.7152, 0.0722)))
+        for colour in (INK, BLUE, ORANGE, BAND, "white")
+    )
+    assert min(np.diff([ink, blue, orange, band])) > 0.2
+    assert white - band > 0.1
 
 
 def test_one_sample_and_one_bin_can_be_drawn() -> None:

@@ -111,8 +111,11 @@ def _show(found: Evaluation) -> None:
     from rich.table import Table
 
     from tailormix.reports.evaluation import table_rows
+    from tailormix.reports.verdict import verdict_sentences
 
     console = Console()
+    for sentence in verdict_sentences(found):
+        console.print(sentence, markup=False, highlight=False)
     split = f", split {found.split!r}" if found.split else ""
     table = Table(title=f"{found.samples} samples{split}", title_justify="left")
     kind = (found.calibration or {}).get("kind")

@@ -17,6 +17,7 @@ from tailormix.reports.diagrams import (
 )
 from tailormix.reports.evaluation import Evaluation, Settings, evaluate
 from tailormix.reports.pages import evaluation_page
+from tailormix.reports.verdict import Verdict, verdict_on_classes, verdict_on_spread, verdict_sentences
 
 __all__ = [
     "Evaluation",
@@ -24,6 +25,7 @@ __all__ = [
     "RiskCurve",
     "Settings",
     "SpreadCurve",
+    "Verdict",
     "before_after_diagram",
     "evaluate",
     "evaluation_diagrams",
@@ -34,4 +36,7 @@ __all__ = [
     "risk_coverage_diagram",
     "spread_curve",
     "spread_diagram",
+    "verdict_on_classes",
+    "verdict_on_spread",
+    "verdict_sentences",
 ]

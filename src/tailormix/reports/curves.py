@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import binom, chi2
+from scipy.stats import binom, binomtest, chi2
 
 from tailormix.metrics.binning import bin_sums
 from tailormix.metrics.classification import sample_statistics
@@ -22,20 +22,34 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.float64]
 
-BAND = 0.95
+BAND = 0.95  # confidence of bands and intervals
 MOST_POINTS = 500
 
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """Per bin: samples, mean confidence, accuracy, and the 95 % band of a calibrated model's accuracy."""
+    """Per bin (B,): samples, mean confidence and accuracy; NaN where a bin is empty.
+
+    ``low`` to ``high`` is the 95 % Wilson interval of the accuracy. ``band_low`` to ``band_high`` holds the
+    accuracy of a calibrated model with the same confidences in 95 % of all cases. ``positive``: confidence is
+    the probability of class 1, and "accuracy" how often class 1 came.
+    """
 
     count: Numbers
     confidence: Numbers
     accuracy: Numbers
     low: Numbers
     high: Numbers
+    band_low: Numbers
+    band_high: Numbers
     ece: Interval | float
+    seeds: int = 1
+    positive: bool = False
+
+    @property
+    def points(self) -> Numbers:
+        """Independent samples per bin: seeds may share their points, so those of one seed; at least 1."""
+        return independent(self.count, self.seeds)
 
     @property
     def mean_confidence(self) -> float:
@@ -87,27 +101,63 @@ def reliability_curve(
     array([nan, 0.5])
     """
     inputs = classification_inputs(predictions, targets, from_logits=from_logits, binary=binary)
-    return reliability_from(sample_statistics(inputs), n_bins=n_bins, ece=ece)
+    return reliability_from(sample_statistics(inputs), n_bins=n_bins, ece=ece, positive=inputs.positive)
 
 
 def reliability_from(
-    statistics: SampleStatistics, *, n_bins: int = 15, ece: Interval | float | None = None, seeds: int = 1
+    statistics: SampleStatistics,
+    *,
+    n_bins: int = 15,
+    ece: Interval | float | None = None,
+    seeds: int = 1,
+    positive: bool = False,
 ) -> ReliabilityCurve:
     """Return the reliability of per-sample statistics, from one seed or from several.
 
-    Seeds may share their points, so their rows are no independent samples: the band is that of the points of
-    one seed.
+    Seeds may share their points, so their rows are no independent samples: intervals and band are those of
+    the points of one seed.
     """
     sums = bin_sums(statistics.confidence, statistics.outcome, n_bins).cpu().numpy()
     count, confidence, outcome = sums.T
     with np.errstate(invalid="ignore"):
         confidence, accuracy = confidence / count, outcome / count
         chance = np.clip(np.nan_to_num(confidence), 0, 1)
-        points = np.maximum(np.ceil(count / seeds), 1)
-        low, high = binom.interval(BAND, points, chance)
-        low, high = (np.where(count > 0, edge / points, np.nan) for edge in (low, high))
+    points = independent(count, seeds)
+    band = np.where(count > 0, np.array(binom.interval(BAND, points, chance)) / points, np.nan)
+    around = np.array([wilson(k, n) for k, n in zip(np.nan_to_num(accuracy) * points, points, strict=True)]).T
     value = float(np.nansum(np.abs(sums[:, 2] - sums[:, 1])) / count.sum())
-    return ReliabilityCurve(count, confidence, accuracy, low, high, value if ece is None else ece)
+    (low, high), (band_low, band_high) = np.where(count > 0, around, np.nan), band
+    return ReliabilityCurve(
+        count,
+        confidence,
+        accuracy,
+        low,
+        high,
+        band_low,
+        band_high,
+        value if ece is None else ece,
+        seeds,
+        positive,
+    )
+
+
+def independent(count: Numbers, seeds: int) -> Numbers:
+    """The samples per bin of one of several seeds, rounded up; at least 1.
+
+    >>> independent(np.array([0.0, 5.0]), seeds=2)
+    array([1., 3.])
+    """
+    return np.maximum(np.ceil(count / seeds), 1)
+
+
+def wilson(successes: float, trials: float) -> tuple[float, float]:
+    """Return the 95 % Wilson interval of a share; numbers between whole ones are rounded.
+
+    >>> [round(edge, 3) for edge in wilson(8, 10)]
+    [0.49, 0.943]
+    """
+    found = binomtest(round(successes), round(trials)).proportion_ci(BAND, method="wilson")
+    return float(found.low), float(found.high)
 
 
 def spread_curve(

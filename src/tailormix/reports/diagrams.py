@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from tailormix.reports.style import (
     BLUE,
     INK,
     ORANGE,
-    PALE_ORANGE,
     QUIET,
     corner_note,
     new_figure,
     percent_axis,
     plain_axes,
 )
+from tailormix.reports.verdict import verdict_on_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from tailormix.reports.curves import ReliabilityCurve, RiskCurve, SpreadCurve
     from tailormix.reports.evaluation import Evaluation
 
-DIAGONAL: dict[str, Any] = {"color": INK, "linewidth": 1.1, "linestyle": (0, (5, 3))}
+DIAGONAL: dict[str, Any] = {"color": QUIET, "linewidth": 1.0, "linestyle": (0, (5, 3))}
+THINNEST = 0.14  # of a bin's width: a gap of few samples is still seen
 
 
 def evaluation_diagrams(evaluation: Evaluation) -> dict[str, Figure]:
@@ -37,7 +39,10 @@ def evaluation_diagrams(evaluation: Evaluation) -> dict[str, Figure]:
     bins = evaluation.settings.n_bins
     if evaluation.task == "classification":
         pairs = zip(evaluation.statistics, stages, strict=True)
-        curves = [reliability_from(one, n_bins=bins, ece=stage["ece"]) for one, stage in pairs]
+        positive = evaluation.settings.binary == "positive"
+        curves = [
+            reliability_from(one, n_bins=bins, ece=stage["ece"], positive=positive) for one, stage in pairs
+        ]
         draw = before_after_diagram if len(curves) == 2 else reliability_diagram
         risks = [classification_risk(one) for one in evaluation.statistics]
         return {"reliability": draw(*curves), "risk-coverage": risk_coverage_diagram(*risks)}
@@ -50,15 +55,17 @@ def evaluation_diagrams(evaluation: Evaluation) -> dict[str, Figure]:
     return {"spread": spread_diagram(*spreads), "risk-coverage": risk_coverage_diagram(risk)}
 
 
-def reliability_diagram(curve: ReliabilityCurve, *, title: str = "") -> Figure:
-    """Draw accuracy per bin, its gap to the confidence, the 95 % band of a calibrated model, and the samples.
+def reliability_diagram(curve: ReliabilityCurve, *, title: str | None = None) -> Figure:
+    """Draw the accuracy of each bin with its interval, its gap to the confidence, and the samples below.
 
-    The corner shows ECE, with its interval where the curve has one.
+    The title is the verdict unless another one is given. ECE stands beside it, with its interval where the
+    curve has one.
     """
-    figure = new_figure(4.6, 6.0)
+    figure = new_figure(4.8, 6.2)
     upper, lower = two_panels(figure)[0]
-    draw_reliability(upper, lower, curve, title=title)
-    _reliability_legend(figure, (upper, lower))
+    draw_reliability(upper, lower, curve)
+    _reliability_titles(upper, curve, str(verdict_on_classes(curve)) if title is None else title)
+    _reliability_legend(figure, upper, columns=2)
     return figure
 
 
@@ -66,30 +73,30 @@ def before_after_diagram(
     before: ReliabilityCurve,
     after: ReliabilityCurve,
     *,
-    titles: tuple[str, str] = ("Before", "After temperature"),
+    titles: tuple[str, str] = ("Before", "After temperature scaling"),
 ) -> Figure:
-    """Draw two reliability diagrams side by side on the same axes."""
-    figure = new_figure(8.8, 5.9)
+    """Draw two reliability diagrams side by side on the same axes, each with its verdict."""
+    figure = new_figure(9.2, 6.0)
     pairs = two_panels(figure, 2)
     top = max(float((curve.count / curve.count.sum()).max()) for curve in (before, after))
     for (upper, lower), curve, title in zip(pairs, (before, after), titles, strict=True):
-        draw_reliability(upper, lower, curve, title=title, most=top)
+        draw_reliability(upper, lower, curve, most=top)
+        _reliability_titles(upper, curve, f"{title}: {verdict_on_classes(curve).text}")
     for axes in pairs[1]:
         axes.set_ylabel("")
-    _reliability_legend(figure, pairs[0])
+    _reliability_legend(figure, pairs[0][0], columns=4)
     return figure
 
 
-def draw_reliability(
-    upper: Axes, lower: Axes, curve: ReliabilityCurve, *, title: str = "", most: float | None = None
-) -> None:
+def draw_reliability(upper: Axes, lower: Axes, curve: ReliabilityCurve, *, most: float | None = None) -> None:
     """Draw accuracy per bin into ``upper`` and the share of samples per bin into ``lower``.
 
-    ``most``: the largest share, where several diagrams are to have the same scale.
+    Three layers: the band of a calibrated model, the gap between confidence and accuracy in two colours, and
+    the accuracy as a mark with its interval. The width of a gap is its bin's share of the samples, so that
+    its area is what the bin adds to the ECE. ``most``: the largest share, where several diagrams are to have
+    the same scale.
     """
-    _draw_accuracy(upper, curve)
-    upper.set_title(title, fontsize=11, color=INK, loc="left")
-    corner_note(upper, "ECE " + interval_text(curve.ece))
+    _draw_bins(upper, curve)
     _draw_samples(lower, curve, most)
 
 
@@ -179,23 +186,33 @@ def interval_text(value: Interval | float) -> str:
     return f"{100 * value.value:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
 
 
-def _draw_accuracy(axes: Axes, curve: ReliabilityCurve) -> None:
-    bins = len(curve.count)
+def _draw_bins(axes: Axes, curve: ReliabilityCurve) -> None:
     full = curve.count > 0
-    middle, width = ((np.arange(bins) + 0.5) / bins)[full], 1 / bins
-    accuracy, confidence = curve.accuracy[full], curve.confidence[full]
-    low, high = curve.low[full], curve.high[full]
-    bars = axes.bar(middle, accuracy, width, label="accuracy", zorder=2)
-    gaps = axes.bar(
-        middle, confidence - accuracy, 0.96 * width, accuracy, label="gap to confidence", zorder=3
-    )
-    bands = axes.bar(middle, high - low, 0.34 * width, low, label="95 % band if calibrated", zorder=4)
-    for bar, gap, band in zip(bars, gaps, bands, strict=True):
-        bar.set(facecolor=BLUE, edgecolor="white", linewidth=0.8)
-        gap.set(facecolor=PALE_ORANGE, edgecolor=ORANGE, linewidth=0.8, hatch="////")
-        band.set(facecolor=BAND, edgecolor=INK, linewidth=0.7, alpha=0.9)
-    axes.plot([0, 1], [0, 1], label="perfect", zorder=5, **DIAGONAL)
-    axes.set(xlim=(0, 1), ylim=(0, 1), ylabel="accuracy")
+    width = 1 / len(full)
+    middle = ((np.arange(len(full)) + 0.5) * width)[full]
+    count, accuracy, confidence = curve.count[full], curve.accuracy[full], curve.confidence[full]
+    low, high = curve.band_low[full], curve.band_high[full]
+    axes.bar(middle, high - low, width, low, color=BAND, label="95 % band if calibrated", zorder=1)
+    axes.plot([0, 1], [0, 1], zorder=2, **DIAGONAL)
+    sizes = width * np.maximum(THINNEST, 0.94 * count / count.max())
+    names = ("too high", "too low") if curve.positive else ("too sure", "too modest")
+    for name, colour, chosen in zip(
+        names, (ORANGE, BLUE), (accuracy < confidence, accuracy >= confidence), strict=True
+    ):
+        gap = (accuracy - confidence)[chosen]
+        axes.bar(middle[chosen], gap, sizes[chosen], confidence[chosen], color=colour, label=name, zorder=3)
+    reach = np.maximum([accuracy - curve.low[full], curve.high[full] - accuracy], 0)
+    mark: dict[str, Any] = {
+        "color": INK,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.8,
+        "markersize": 5.5,
+    }
+    name = "how often class 1 came" if curve.positive else "accuracy"
+    axes.errorbar(
+        middle, accuracy, reach, fmt="o", elinewidth=1.2, zorder=4, clip_on=False, **mark
+    ).set_label(f"{name}, 95 % interval")
+    axes.set(xlim=(0, 1), ylim=(0, 1), ylabel=name)
     plain_axes(axes)
     percent_axis(axes.xaxis)
     percent_axis(axes.yaxis)
@@ -204,25 +221,35 @@ def _draw_accuracy(axes: Axes, curve: ReliabilityCurve) -> None:
 def _draw_samples(axes: Axes, curve: ReliabilityCurve, most: float | None) -> None:
     share = curve.count / curve.count.sum()
     bins = len(share)
-    middle = (np.arange(bins) + 0.5) / bins
-    axes.bar(middle, share, 1 / bins, color="#8a8a8a", edgecolor="white", linewidth=0.8)
-    for value, label, colour, dash in (
-        (curve.mean_accuracy, "mean accuracy", BLUE, "-"),
-        (curve.mean_confidence, "mean confidence", ORANGE, "--"),
-    ):
-        axes.axvline(value, color=colour, linestyle=dash, linewidth=2, label=label)
+    axes.bar((np.arange(bins) + 0.5) / bins, share, 0.94 / bins, color=QUIET)
     top = 1.15 * (float(share.max()) if most is None else most)
-    axes.set(xlim=(0, 1), ylim=(0, top), xlabel="confidence", ylabel="samples")
+    name = "probability of class 1" if curve.positive else "confidence"
+    axes.set(xlim=(0, 1), ylim=(0, top), xlabel=name, ylabel="samples")
     plain_axes(axes, grid="y")
     percent_axis(axes.xaxis)
     percent_axis(axes.yaxis)
 
 
-def _reliability_legend(figure: Figure, pair: tuple[Axes, Axes]) -> None:
-    found = [axes.get_legend_handles_labels() for axes in pair]
-    handles, labels = ([*found[0][i], *found[1][i]] for i in (0, 1))
-    columns = 2 if len(figure.axes) == 2 else 3
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8.5, frameon=False)
+def _reliability_titles(axes: Axes, curve: ReliabilityCurve, title: str) -> None:
+    """The verdict above the diagram, where it covers nothing, and ECE under it."""
+    lines = "\n".join(textwrap.wrap(title, 54))
+    axes.set_title(f"{lines}\nECE {interval_text(curve.ece)}", fontsize=9.5, color=INK, loc="left")
+
+
+def _reliability_legend(figure: Figure, axes: Axes, columns: int) -> None:
+    """All parts in the order in which they are read, from the mark to the band."""
+    handles, labels = axes.get_legend_handles_labels()
+    order = sorted(
+        range(len(labels)), key=lambda k: (labels[k].startswith("95 %"), "interval" not in labels[k])
+    )
+    figure.legend(
+        [handles[k] for k in order],
+        [labels[k] for k in order],
+        loc="outside lower center",
+        ncols=columns,
+        fontsize=8.5,
+        frameon=False,
+    )
 
 
 def _frame_spread(upper: Axes, lower: Axes, curves: list[SpreadCurve], unit: str) -> None:

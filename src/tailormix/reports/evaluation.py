@@ -75,8 +75,11 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the per-sample data, for JSON."""
+        from tailormix.reports.verdict import verdict_sentences
+
         stages = {"before": self.before, "after": self.after}
         return {
+            "verdict": verdict_sentences(self),
             "task": self.task,
             "samples": self.samples,
             "split": self.split,

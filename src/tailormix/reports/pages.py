@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 from tailormix.reports.diagrams import evaluation_diagrams
 from tailormix.reports.evaluation import table_rows
 from tailormix.reports.style import page_svg
+from tailormix.reports.verdict import verdict_sentences
 
 if TYPE_CHECKING:
     from tailormix.reports.evaluation import Evaluation
 
 
 CAPTIONS = {
-    "reliability": "Accuracy against confidence. Bars that end inside the grey band are what a calibrated "
-    "model would show with this many samples.",
+    "reliability": "Accuracy against confidence. Marks are the accuracy of each bin with its 95 % interval. "
+    "The coloured area is the gap to the confidence, as wide as the bin has samples. A mark inside the grey "
+    "band is what a calibrated model would show with this many samples.",
     "spread": "Observed against predicted error. On the dashed line the predicted spread is right.",
     "risk-coverage": "Risk of the points with the highest confidence. A confidence that ranks errors well "
     "keeps the risk low for long.",
@@ -29,6 +31,7 @@ def evaluation_page(evaluation: Evaluation, *, title: str = "Evaluation") -> str
         "evaluation.html.jinja",
         title=title,
         evaluation=evaluation,
+        verdicts=verdict_sentences(evaluation),
         table=table_rows(evaluation),
         figures=figures,
         confidence=f"{100 * evaluation.settings.confidence:g}",

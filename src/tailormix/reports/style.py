@@ -19,8 +19,7 @@ GRID = "#dddddd"
 # Blue and orange of Okabe and Ito: far apart in hue, and in lightness too once printed grey.
 BLUE = "#0072b2"
 ORANGE = "#e69f00"
-PALE_ORANGE = "#f8dd9c"
-BAND = "#c9c9c9"
+BAND = "#dedede"
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -113,7 +112,13 @@ def line_styles(methods: list[str]) -> list[LineStyle]:
 
 
 #: colours that follow the theme of the page, light or dark
-THEMED = {INK: "var(--ink)", QUIET: "var(--soft)", GRID: "var(--rule)", "#ffffff": "var(--card)"}
+THEMED = {
+    INK: "var(--ink)",
+    QUIET: "var(--soft)",
+    GRID: "var(--rule)",
+    "#ffffff": "var(--card)",
+    BAND: "var(--band)",
+}
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,10 @@ def test_list_says_what_is_there(root: Path) -> None:
     states = {row["name"]: row["files"] for row in shown["datasets"]}
     assert shown["root"] == str(root)
     assert states.keys() == DATASETS.keys()
-    names, expected = "airfoil exchange-rate cifar10 digits csv", "present,incomplete,absent,built in,custom"
+    names, expected = (
+        "airfoil exchange-rate cifar10 digits table",
+        "present,incomplete,absent,built in,custom",
+    )
     assert [states[name] for name in names.split()] == expected.split(",")
     table = call("data", "list")
     assert table.exit_code == 0

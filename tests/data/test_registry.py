@@ -12,7 +12,7 @@ def test_sources() -> None:
     sources = {
         source: [n for n, d in DATASETS.items() if d.source == source] for source in ("built in", "custom")
     }
-    assert sources == {"built in": ["moons", "circles", "digits"], "custom": ["npz", "csv", "folder"]}
+    assert sources == {"built in": ["moons", "circles", "digits"], "custom": ["npz", "table", "folder"]}
     assert all(d.files is not None for d in DATASETS.values() if d.source == "published")
     assert len(CORRUPTIONS) == 19
 
@@ -40,7 +40,7 @@ def test_addresses_and_checksums_are_whole() -> None:
         ("cifar-10", {}, "unknown data set 'cifar-10'; did you mean 'cifar10'"),
         ("digits", {"validaton": 0.1}, "unknown option of digits 'validaton'; did you mean 'validation'"),
         ("digits", {"validation": 1.5}, r"validation must lie in \[0, 1\], got 1.5"),
-        ("csv", {}, "data set csv needs the option path"),
+        ("table", {}, "data set table needs the option path"),
         ("digits", {"seed": -1}, "seed must be >= 0, got -1"),
         ("moons", {"protocol": "as-publisht"}, "unknown protocol 'as-publisht'; did you mean 'as-published'"),
     ],

@@ -74,7 +74,10 @@ def test_random_crop_of_a_ramp() -> None:
 def test_central_crop_keeps_the_middle() -> None:
     """At 8 x 16 and size 7 the shorter side stays 8: columns 4 or 5 to 11."""
     ramp = PIL.Image.fromarray(np.tile(np.arange(16, dtype=np.uint8), (8, 1)))
-    assert np.asarray(central_crop(ramp, 7))[0].tolist() in (list(range(4, 11)), list(range(5, 12)))
+    assert np.asarray(central_crop(ramp, 7, 7, 256 / 224))[0].tolist() in (
+        list(range(4, 11)),
+        list(range(5, 12)),
+    )
 
 
 def test_unusable_images_are_named(pictures: DataSplits, tmp_path: Path) -> None:
@@ -85,7 +88,7 @@ def test_unusable_images_are_named(pictures: DataSplits, tmp_path: Path) -> None
     path = tmp_path / "a.jpeg"
     PIL.Image.new("RGB", (64, 60)).save(path)
     with pytest.raises(DataError, match=r"a\.jpeg: expected 64 x 64 pixels, got 60 x 64"):
-        read_images([str(path)], 64)
+        read_images([str(path)], (3, 64, 64), exact=True)
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(DataError, match=r"a\.jpeg: expected an image"):
         open_image(str(path))

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-import csv
-import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from tailormix import checks
 from tailormix.data.augment import ImageTransform, normalisation
+from tailormix.data.files.arrays import read_npz
 from tailormix.data.files.location import unusable
-from tailormix.data.splits import DataSplits, MemorySplit, Task, three_ways
+from tailormix.data.files.tables import Table, read_table
+from tailormix.data.preprocessing import ImagePreprocessing, TablePreprocessing
+from tailormix.data.preprocessing.arrays import check_finite
+from tailormix.data.preprocessing.images import photographs
+from tailormix.data.preprocessing.tables import MAX_CATEGORIES
+from tailormix.data.splits import DataSplits, MemorySplit, three_ways
 from tailormix.data.streaming import class_files, file_split, subfolders
-from tailormix.data.tabular import table_splits
+from tailormix.data.tabular import fit_scale
+from tailormix.data.targets import array_targets, column_targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
+    from tailormix.data.files.columns import Column
+    from tailormix.data.preprocessing import Preprocessing
+    from tailormix.data.targets import Targets, TaskOption
+
     Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
-TaskOption = Literal["auto", "classification", "regression"]
+#: names of columns that number the rows, in small letters; the first is what pandas writes
+INDEX_NAMES = frozenset(
+    {"", "index", "unnamed: 0", "row", "row_number", "rownames", "number", "no", "nr", "#"}
+)
 
 
 def load_npz(
@@ -32,48 +44,67 @@ def load_npz(
 ) -> DataSplits:
     """Read x (n, ...) and y (n,) or (n, outputs) and split them; shares are of all rows.
 
-    Whole-numbered y means classes 0 … C - 1, unless ``task`` says ``regression``. x of uint8 and four axes
-    (n, channels, H, W) is taken as images; other x as numbers, standardised by the training rows.
+    x of uint8 and four axes (n, channels, H, W) is taken as images; other x as numbers, standardised by the
+    training rows. Whether y holds classes or real values, which are standardised as well, says
+    :func:`tailormix.data.targets.array_targets`, unless ``task`` does.
     """
     path = Path(path)
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            x, y = arrays["x"], arrays["y"]
-    except KeyError as error:
-        raise unusable(path, "arrays named x and y", f"no such array: {error}") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise unusable(path, "an .npz file of plain arrays", str(error)) from error
-    return array_splits("npz", path, x, y, task, seed, validation, test)
+    x, y = read_npz(path, ["x", "y"])
+    if x.ndim < 2 or y.ndim not in (1, 2) or len(x) != len(y) or 0 in (*x.shape, *y.shape):
+        raise unusable(path, "x of shape (n, ...) and y of as many rows", f"{x.shape} and {y.shape}")
+    targets = array_targets(y, task, f"{path}, array y")
+    rows = _split_rows(path, targets, seed, validation, test)
+    if x.dtype == np.uint8 and x.ndim == 4:
+        return _image_splits(path, torch.from_numpy(x), targets, rows)
+    if x.dtype.kind not in "biuf":
+        raise unusable(path, "x of real numbers", str(x.dtype))
+    features = torch.from_numpy(check_finite(f"{path}, array x", x.astype(np.float64)))
+    return _own_splits(
+        "npz", features, fit_scale(features[rows[0]], "standard"), targets, rows, targets.notes
+    )
 
 
-def load_csv(
+def load_table(
     seed: int,
     *,
     path: str | Path,
     target: str | None = None,
     task: TaskOption = "auto",
+    drop: str | Sequence[str] = (),
+    categories: str | Sequence[str] = (),
+    max_categories: int = MAX_CATEGORIES,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
     validation: float = 0.1,
     test: float = 0.2,
 ) -> DataSplits:
-    """Read numbers below a header line; ``target`` names the column to predict (default: the last).
+    """Read a CSV, TSV or Parquet file; ``target`` names the column to predict (default: the last).
 
-    A target column of words means classes, in alphabetical order, and one of whole numbers classes 0 … C - 1
-    unless ``task`` says ``regression``. Features are standardised by the training rows.
+    Columns may hold numbers, words or truth values, and cells may be empty: see :class:`TablePreprocessing`,
+    which is fitted on the training rows. ``delimiter``, ``encoding`` and ``decimal`` are explained at
+    :func:`tailormix.data.files.tables.read_table`. ``categories`` names columns of numbers that stand for
+    categories, ``drop`` those to leave out; columns that only number or name the rows are left out as well,
+    with a note. Words in the target column are classes, in alphabetical order; for numbers see
+    :func:`tailormix.data.targets.array_targets`. Real targets are standardised by the training rows.
     """
+    given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+    reading = {name: value for name, value in given.items() if value is not None}
     path = Path(path)
-    header, rows = _read_csv(path)
-    column = -1 if target is None else header.index(checks.known("target", target, header))
-    y, words = _csv_target([row.pop(column) for row in rows])
-    if words and task == "regression":
-        raise unusable(path, "numbers in the target column", repr(words[0]))
-    x = np.empty((len(rows), len(header) - 1))
-    for k, row in enumerate(rows):
-        for j, cell in enumerate(row):
-            try:
-                x[k, j] = float(cell)
-            except ValueError as error:
-                raise unusable(path, "numbers in the feature columns", f"{cell!r} in row {k + 1}") from error
-    return array_splits("csv", path, x, y, task, seed, validation, test, words)
+    table = read_table(path, **reading)
+    names = list(table.columns)
+    target = names[-1] if target is None else checks.known("target", target, names)
+    drop, categories = _names("drop", drop, names), _names("categories", categories, names)
+    if target in drop:
+        raise ValueError(f"drop must not name the target column {target!r}")
+    targets = column_targets(table.columns[target], task)
+    features, notes = _features(table, target, drop, categories)
+    rows = _split_rows(path, targets, seed, validation, test)
+    preprocessing = TablePreprocessing.fit(
+        features, rows[0], categories=categories, max_categories=max_categories, reading=reading
+    )
+    notes = (*table.notes, *targets.notes, *notes, *_crowded(preprocessing))
+    return _own_splits("table", preprocessing.read(features), preprocessing, targets, rows, notes)
 
 
 def load_folder(
@@ -92,10 +123,10 @@ def load_folder(
     path = Path(path)
     checks.integer("image_size", image_size, at_least=1)
     if not path.is_dir():
-        raise unusable(path, "a folder of class folders", "no such folder")
+        raise unusable(path, "a folder of class folders", "a file" if path.exists() else "no such folder")
     classes = subfolders(path)
     if len(classes) < 2:
-        raise unusable(path, "two class folders or more", f"{len(classes)}: {classes}")
+        raise unusable(path, "two class folders or more", f"{len(classes)}: {', '.join(classes)}")
     files = _, labels = class_files(path, classes)
     for number, name in enumerate(classes):
         if not (labels == number).any():
@@ -109,92 +140,117 @@ def load_folder(
         test=file_split(files, tested, image_size, augment=False),
         outputs=len(classes),
         class_names=tuple(classes),
+        preprocessing=photographs(image_size),
     )
 
 
-def array_splits(
-    name: str,
-    path: Path,
-    x: Array,
-    y: Array,
-    task: TaskOption,
-    seed: int,
-    validation: float,
-    test: float,
-    class_names: Sequence[str] = (),
-) -> DataSplits:
-    """Split x (n, ...) and y, classes stratified. Images are uint8 of four axes; all else is flattened."""
-    checks.known("task", task, get_args(TaskOption))
-    _check_arrays(path, x, y)
-    y = y.astype(np.int64) if y.dtype == np.bool_ else y
-    if task == "classification" or (task == "auto" and np.issubdtype(y.dtype, np.integer)):
-        kind: Task = "classification"
-        targets = _class_labels(path, y)
-        names = tuple(class_names) or tuple(map(str, range(int(targets.max()) + 1)))
-    else:
-        kind, names = "regression", ()
-        targets = torch.from_numpy(y.astype(np.float32)).reshape(len(y), -1)
-    rows = three_ways(len(y), seed, validation, test, targets if names else None)
+def _split_rows(
+    path: Path, targets: Targets, seed: int, validation: float, test: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows of train, validation and test, classes stratified."""
+    n = len(targets.values)
+    rows = three_ways(n, seed, validation, test, targets.labels)
     if not len(rows[0]):
-        raise unusable(path, "rows left for training", f"{len(y)} rows, test={test}, validation={validation}")
-    if x.dtype != np.uint8 or x.ndim != 4:
-        features = torch.from_numpy(x.astype(np.float64)).reshape(len(x), -1)
-        return table_splits(name, kind, features, targets, rows, class_names=names)
-    images = torch.from_numpy(x)
-    transform = ImageTransform(*normalisation(*_channel_statistics(images[rows[0]])))
-    train, held, tested = (MemorySplit(images[part], targets[part], part, transform) for part in rows)
-    return DataSplits(name, kind, train, held, tested, len(names) or targets.shape[1], names)
+        raise unusable(path, "rows left for training", f"{n} rows, test={test}, validation={validation}")
+    return rows
 
 
-def _read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            header, *rows = [row for row in csv.reader(lines) if row] or [[]]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise unusable(path, "a CSV file", str(error)) from error
-    for k, row in enumerate(rows):
-        if len(row) != len(header):
-            raise unusable(path, f"{len(header)} cells per row", f"{len(row)} in row {k + 1}")
-    if len(header) < 2 or not rows:
-        raise unusable(path, "a header, two columns or more, and rows", f"{len(rows)} rows of {len(header)}")
-    return header, rows
+def _own_splits(
+    name: str,
+    raw: Tensor,
+    preprocessing: Preprocessing,
+    targets: Targets,
+    rows: tuple[Tensor, Tensor, Tensor],
+    notes: tuple[str, ...],
+) -> DataSplits:
+    inputs, (values, units) = preprocessing(raw), targets.scaled(rows[0])
+    train, validation, test = (MemorySplit(inputs[part], values[part], part) for part in rows)
+    return DataSplits(
+        name,
+        targets.task,
+        train,
+        validation,
+        test,
+        outputs=len(targets.class_names) or values.shape[1],
+        class_names=targets.class_names,
+        target_units=units,
+        preprocessing=preprocessing,
+        notes=notes,
+    )
 
 
-def _csv_target(cells: list[str]) -> tuple[Array, tuple[str, ...]]:
-    """Return the numbers of the target column, or the classes of its words and these words."""
-    try:
-        y = np.array([float(cell) for cell in cells])
-    except ValueError:
-        words, numbers = np.unique(cells, return_inverse=True)
-        return numbers, tuple(words.tolist())
-    whole = bool((np.abs(y) < 2**53).all()) and bool((y == np.round(y)).all())
-    return (y.astype(np.int64) if whole else y), ()
+def _image_splits(
+    path: Path, images: Tensor, targets: Targets, rows: tuple[Tensor, Tensor, Tensor]
+) -> DataSplits:
+    """Images stay uint8 and are normalised in batches, with statistics of the training rows."""
+    if images.shape[1] > 4:
+        raise unusable(path, "uint8 images of shape (n, channels, height, width)", str(tuple(images.shape)))
+    mean_std = _channel_statistics(images[rows[0]])
+    transform = ImageTransform(*normalisation(*mean_std))
+    values, units = targets.scaled(rows[0])
+    train, held, tested = (MemorySplit(images[part], values[part], part, transform) for part in rows)
+    return DataSplits(
+        "npz",
+        targets.task,
+        train,
+        held,
+        tested,
+        outputs=len(targets.class_names) or values.shape[1],
+        class_names=targets.class_names,
+        target_units=units,
+        preprocessing=ImagePreprocessing(images.shape[1:], *mean_std),
+        notes=targets.notes,
+    )
 
 
-def _check_arrays(path: Path, x: Array, y: Array) -> None:
-    for label, array in (("x", x), ("y", y)):
-        if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_) or np.iscomplexobj(array):
-            raise unusable(path, f"{label} of real numbers", str(array.dtype))
-        if not np.isfinite(array).all():
-            row = int(np.argwhere(~np.isfinite(array))[0][0])
-            raise unusable(path, f"finite numbers in {label}", f"{array[row]} in row {row}")
-    if x.ndim < 2 or y.ndim < 1 or len(x) != len(y):
-        raise unusable(path, "x of shape (n, ...) and y of as many rows", f"{x.shape} and {y.shape}")
-    if x.dtype == np.uint8 and x.ndim == 4 and x.shape[1] > 4:
-        raise unusable(path, "uint8 images of shape (n, channels, height, width)", str(x.shape))
+def _names(option: str, value: str | Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """The columns that an option names; one of them may be given without a list."""
+    names = (value,) if isinstance(value, str) else tuple(value)
+    return tuple(checks.known(f"column in {option}", name, known) for name in names)
 
 
-def _class_labels(path: Path, y: Array) -> Tensor:
-    whole = y.ndim == 1 and bool((y == np.round(y)).all())
-    if not whole or len(y) == 0 or y.min() < 0:
-        raise unusable(path, "class numbers 0, 1, ... in y of shape (n,)", f"{y.dtype} of shape {y.shape}")
-    labels = torch.from_numpy(y.astype(np.int64))
-    present = torch.unique(labels)
-    if len(present) != int(labels.max()) + 1 or len(present) < 2:
-        last = max(int(labels.max()), 1)
-        expected = f"every class from 0 to {last} in y (or task=regression)"
-        raise unusable(path, expected, f"classes {present.tolist()[:20]}")
-    return labels
+def _features(
+    table: Table, target: str, drop: Sequence[str], categories: Sequence[str]
+) -> tuple[Table, tuple[str, ...]]:
+    """The columns to learn from, and a note on each that was left out without being named in ``drop``."""
+    kept: dict[str, Column] = {}
+    notes = []
+    for name, column in table.columns.items():
+        if name == target or name in drop:
+            continue
+        reason = None if name in categories else _useless(column)
+        if reason:
+            notes.append(f"column {name!r} is left out: {reason}")
+        else:
+            kept[name] = column
+    if not kept:
+        raise unusable(Path(table.source), "columns to learn from", "; ".join(notes) or "none")
+    return Table(table.source, kept), tuple(notes)
+
+
+def _useless(column: Column) -> str | None:
+    """Why nothing can be learned from a column, if so: it is empty, or numbers or names the rows."""
+    if column.missing.all():
+        return "it has no values"
+    name = column.name.lower()
+    if name == "id":
+        return "it is called id"
+    words = column.words()
+    if len(set(words)) < len(words):
+        return None
+    if column.kind() == "category":
+        return "its words are all different"
+    counts = name in INDEX_NAMES and np.ptp(column.numbers()) == len(column) - 1
+    return "it numbers the rows" if column.whole and (counts or name.endswith(("_id", "id"))) else None
+
+
+def _crowded(preprocessing: TablePreprocessing) -> tuple[str, ...]:
+    return tuple(
+        f"column {column.name!r} has many categories: the {len(column.categories)} most frequent are kept, "
+        "the others are one (max_categories=... to change it)"
+        for column in preprocessing.columns
+        if column.other
+    )
 
 
 def _channel_statistics(images: Tensor) -> tuple[list[float], list[float]]:

@@ -11,6 +11,7 @@ import torch
 
 from tailormix.data.files.archives import unpack
 from tailormix.data.files.location import DataError, damaged, missing
+from tailormix.data.preprocessing.images import photographs
 from tailormix.data.splits import DataSplits, train_rows
 from tailormix.data.streaming import class_files, file_split, subfolders
 
@@ -56,6 +57,7 @@ def load_imagenet(
         test=file_split(test, all_rows, image_size, augment=False, first_id=len(train[1])),
         outputs=len(classes),
         class_names=tuple(classes),
+        preprocessing=photographs(image_size),
     )
 
 

@@ -13,6 +13,7 @@ import torch
 
 from tailormix.data.augment import ImageTransform, normalisation
 from tailormix.data.files.location import damaged, missing
+from tailormix.data.preprocessing import ImagePreprocessing
 from tailormix.data.splits import DataSplits, MemorySplit, check_labels, three_ways, train_rows
 from tailormix.data.streaming import IMAGENET_MEAN_STD, read_images
 
@@ -99,14 +100,24 @@ def load_digits(seed: int, *, validation: float = 0.1, test: float = 0.2, augmen
     labels = torch.from_numpy(digits.target).long()
     rows = three_ways(len(labels), seed, validation, test, labels)
     ink = images[rows[0]].double() / 16
-    scale, shift = normalisation([ink.mean().item()], [ink.std().item()], maximum=16)
+    mean_std = [ink.mean().item()], [ink.std().item()]
+    scale, shift = normalisation(*mean_std, maximum=16)
     plain = ImageTransform(scale, shift)
     augmented = ImageTransform(scale, shift, pad=1) if augment else plain
     train, held, tested = (
         MemorySplit(images[part], labels[part], part, transform)
         for part, transform in zip(rows, (augmented, plain, plain), strict=True)
     )
-    return DataSplits("digits", "classification", train, held, tested, 10, tuple(map(str, range(10))))
+    return DataSplits(
+        "digits",
+        "classification",
+        train,
+        held,
+        tested,
+        outputs=10,
+        class_names=tuple(map(str, range(10))),
+        preprocessing=ImagePreprocessing((1, 8, 8), *mean_std, maximum=16),
+    )
 
 
 def load_tiny_imagenet(
@@ -163,6 +174,7 @@ def image_splits(
         test=MemorySplit(test_images, test_labels, test_ids, plain),
         outputs=len(classes),
         class_names=tuple(classes),
+        preprocessing=ImagePreprocessing(images.shape[1:], *mean_std),
     )
 
 
@@ -210,7 +222,9 @@ def _tiny_imagenet_train(folder: Path, wnids: list[str]) -> Images:
         if (got := len(list(images.glob("*.JPEG")))) != _TINY_TRAIN:
             raise damaged(images, f"{_TINY_TRAIN} images", str(got), "tiny-imagenet")
         paths += [str(images / f"{wnid}_{k}.JPEG") for k in range(_TINY_TRAIN)]
-    return read_images(paths, _TINY_SIDE), torch.arange(len(wnids)).repeat_interleave(_TINY_TRAIN)
+    return read_images(paths, (3, _TINY_SIDE, _TINY_SIDE), exact=True), torch.arange(
+        len(wnids)
+    ).repeat_interleave(_TINY_TRAIN)
 
 
 def _tiny_imagenet_test(folder: Path, wnids: list[str]) -> Images:
@@ -225,7 +239,7 @@ def _tiny_imagenet_test(folder: Path, wnids: list[str]) -> Images:
         labels.append(numbers[wnid])
     if len(paths) != (expected := _TINY_TEST * len(wnids)):
         raise damaged(annotations, f"{expected} lines", str(len(paths)), "tiny-imagenet")
-    return read_images(paths, _TINY_SIDE), torch.tensor(labels)
+    return read_images(paths, (3, _TINY_SIDE, _TINY_SIDE), exact=True), torch.tensor(labels)
 
 
 def _read_lines(path: Path) -> list[str]:

@@ -80,7 +80,7 @@ DATASETS: dict[str, DataSet] = {
         series.load_electricity, "hourly consumption of 321 clients", published.ELECTRICITY, "regression"
     ),
     "npz": DataSet(custom.load_npz, "your arrays x and y in one .npz file", task="either"),
-    "csv": DataSet(custom.load_csv, "your table with a target column", task="either"),
+    "table": DataSet(custom.load_table, "your CSV, TSV or Parquet file with a target column", task="either"),
     "folder": DataSet(custom.load_folder, "your images, one folder per class"),
 }
 

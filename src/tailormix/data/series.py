@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final, get_args
 import torch
 
 from tailormix import checks
+from tailormix.data.preprocessing import ArrayPreprocessing
 from tailormix.data.splits import DataSplits, SplitProtocol
 from tailormix.data.tabular import read_numbers
 
@@ -70,7 +71,16 @@ def series_splits(
         for a, b in ((first, middle), (middle, last), (last, total))
     )
     outputs = values.shape[1]
-    return DataSplits(name, "regression", train, validation, test, outputs, target_scale=scale.float())
+    return DataSplits(
+        name,
+        "regression",
+        train,
+        validation,
+        test,
+        outputs,
+        target_scale=scale.float(),
+        preprocessing=ArrayPreprocessing((window, outputs), spread=scale),
+    )
 
 
 def column_scale(values: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from tailormix.data.augment import ImageTransform, normalisation
 from tailormix.data.files.location import damaged, missing
 from tailormix.data.files.published import CIFAR_C_MD5
 from tailormix.data.images import CIFAR10_CLASSES, CIFAR10_MEAN_STD, CIFAR100_MEAN_STD, cifar100_class_names
+from tailormix.data.preprocessing.images import ImagePreprocessing, photographs
 from tailormix.data.splits import DataSplits, MemorySplit, check_labels
 from tailormix.data.streaming import class_files, file_split, subfolders
 
@@ -89,7 +90,10 @@ def corrupted_splits(
         ImageTransform(*normalisation(*mean_std)),
     )
     empty = MemorySplit(test.inputs[:0], test.targets[:0], test.ids[:0], test.transform)
-    return DataSplits(name, "classification", empty, empty, test, len(classes), tuple(classes))
+    preprocessing = ImagePreprocessing(test.input_shape, *mean_std)
+    return DataSplits(
+        name, "classification", empty, empty, test, len(classes), tuple(classes), preprocessing=preprocessing
+    )
 
 
 def _read_array(
@@ -126,7 +130,15 @@ def subset_splits(
         raise damaged(folder, f"{images} images", str(len(files[0])), name)
     test = file_split(files, torch.arange(len(files[0])), image_size, augment=False)
     empty = file_split(files, torch.arange(0), image_size, augment=False)
-    return DataSplits(f"{name} ({part})" if part else name, "classification", empty, empty, test, 1000)
+    return DataSplits(
+        f"{name} ({part})" if part else name,
+        "classification",
+        empty,
+        empty,
+        test,
+        1000,
+        preprocessing=photographs(image_size),
+    )
 
 
 # The classes among the 1000 of ImageNet, in the order of their wnids.

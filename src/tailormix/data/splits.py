@@ -70,7 +70,8 @@ class DataSplits:
     ``target_scale`` (outputs,) turns scaled regression targets back into the published units.
     ``target_units`` is (centre, spread), each (outputs,), where targets were standardised for training only:
     results and predictions are in the user's units, y · spread + centre. ``preprocessing`` makes the inputs
-    of these splits from raw ones.
+    of these splits from raw ones. ``notes`` are sentences for the user on what was decided when the data were
+    read.
     """
 
     name: str
@@ -83,6 +84,7 @@ class DataSplits:
     target_scale: Tensor | None = None
     target_units: tuple[Tensor, Tensor] | None = None
     preprocessing: Preprocessing | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def num_classes(self) -> int | None:
@@ -101,10 +103,13 @@ class DataSplits:
         return {name: fingerprint(split.ids) for name, split in splits.items()}
 
     def to(self, device: torch.device | str) -> DataSplits:
-        """Return the record with all its tensors on ``device``."""
+        """Return the record with all its tensors on ``device``; the preprocessing stays where it is."""
         scale = None if self.target_scale is None else self.target_scale.to(device)
+        units = self.target_units and (self.target_units[0].to(device), self.target_units[1].to(device))
         train, validation, test = (split.to(device) for split in (self.train, self.validation, self.test))
-        return replace(self, train=train, validation=validation, test=test, target_scale=scale)
+        return replace(
+            self, train=train, validation=validation, test=test, target_scale=scale, target_units=units
+        )
 
 
 @final

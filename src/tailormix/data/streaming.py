@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
 from tailormix.data.augment import ImageTransform, normalisation
-from tailormix.data.files.location import DataError
+from tailormix.data.files.location import DataError, check_file, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from PIL.Image import Image
     from torch import Tensor
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 IMAGENET_MEAN_STD = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 SUFFIXES = frozenset({".jpeg", ".jpg", ".png", ".bmp", ".webp", ".ppm"})
+#: Pillow's names of images with so many channels
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+#: how much larger than its central crop an image is made: 256 pixels for 224
+ENLARGE = 256 / 224
 
 #: attempts at a random crop before the central one is taken
 _ATTEMPTS = 10
@@ -111,6 +116,24 @@ def class_files(folder: Path, classes: Sequence[str], labels: Sequence[int] | No
     return tuple(path for paths in found for path in paths), torch.repeat_interleave(numbers, counts)
 
 
+def image_paths(source: Any) -> list[str] | None:
+    """The image files of a path, of a list of paths, or of a folder; None where ``source`` is none of these.
+
+    Of a folder these are its images in the order of their names, else those of its folders, one by one.
+    """
+    if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, Path)) for each in source):
+        return [str(each) for each in source]
+    if not isinstance(source, (str, Path)) or Path(source).suffix in (".npy", ".npz"):
+        return None
+    folder = Path(source)
+    if not folder.is_dir():
+        return [str(check_file(folder, "an image or a folder of images"))]
+    paths = class_files(folder, ["."])[0] or class_files(folder, subfolders(folder))[0]
+    if not paths:
+        raise unusable(folder, "images, or folders of images", "none")
+    return list(paths)
+
+
 @dataclass(frozen=True)
 class Decoder:
     """Random resized crop and flip (``augment``), or resize and central crop, to (3, size, size) uint8."""
@@ -122,46 +145,56 @@ class Decoder:
         """Decode the file; ``draws`` are ``DRAWS`` uniform numbers, none without ``augment``."""
         image = open_image(path)
         return _pixels(
-            random_crop(image, self.size, draws) if self.augment else central_crop(image, self.size)
+            random_crop(image, self.size, draws)
+            if self.augment
+            else central_crop(image, self.size, self.size, ENLARGE)
         )
 
 
-def open_image(path: str) -> Image:
-    """Decode a file as RGB; grey images get three equal channels."""
+def open_image(path: str, mode: str = "RGB") -> Image:
+    """Decode a file as RGB, or in another mode of Pillow; grey images get three equal channels."""
     import PIL.Image
 
     try:
         with PIL.Image.open(path) as image:
-            return image.convert("RGB")
-    except (OSError, SyntaxError) as error:  # Pillow raises SyntaxError for some broken files
+            return image.convert(mode)
+    # Pillow raises any of these for broken files
+    except (OSError, SyntaxError, ValueError, struct.error, PIL.Image.DecompressionBombError) as error:
         raise DataError(f"wrong file {path}: expected an image, got: {error}") from error
 
 
-def read_images(paths: Sequence[str], size: int) -> Tensor:
-    """Decode many images of exactly ``size`` x ``size`` into one (n, 3, size, size) uint8 tensor."""
-    out = torch.empty(len(paths), 3, size, size, dtype=torch.uint8)
+def read_images(
+    paths: Sequence[str], shape: tuple[int, int, int], enlarge: float = 1.0, *, exact: bool = False
+) -> Tensor:
+    """Decode many images into one uint8 tensor (n, *shape); see :func:`central_crop`.
+
+    With ``exact`` images of another size are an error.
+    """
+    channels, height, width = shape
+    if channels not in MODES:
+        raise DataError(f"cannot use {paths[0]}: images of {channels} channels are read from arrays only")
+    out = torch.empty(len(paths), *shape, dtype=torch.uint8)
 
     def fill(k: int) -> None:
-        image = open_image(paths[k])
-        if image.size != (size, size):
-            shape = f"{image.height} x {image.width}"
-            raise DataError(f"wrong file {paths[k]}: expected {size} x {size} pixels, got {shape}")
-        out[k] = _pixels(image)
+        image = open_image(paths[k], MODES[channels])
+        if exact and image.size != (width, height):
+            got = f"{image.height} x {image.width}"
+            raise DataError(f"wrong file {paths[k]}: expected {height} x {width} pixels, got {got}")
+        out[k] = _pixels(central_crop(image, height, width, enlarge))
 
     with ThreadPoolExecutor() as pool:  # Pillow decodes outside the interpreter's lock
         list(pool.map(fill, range(len(paths))))
     return out
 
 
-def central_crop(image: Image, size: int) -> Image:
-    """Resize the shorter side to size · 256 / 224, then cut the central ``size`` x ``size``."""
+def central_crop(image: Image, height: int, width: int, enlarge: float) -> Image:
+    """Resize to cover ``enlarge`` times ``height`` x ``width``, then cut these out of the centre."""
     from PIL.Image import Resampling
 
-    factor = round(size * 256 / 224) / min(image.size)
-    width, height = (max(size, int(side * factor)) for side in image.size)
-    left, top = round((width - size) / 2), round((height - size) / 2)
-    resized = image.resize((width, height), Resampling.BILINEAR)
-    return resized.crop((left, top, left + size, top + size))
+    factor = max(round(height * enlarge) / image.height, round(width * enlarge) / image.width)
+    covers = max(width, int(image.width * factor)), max(height, int(image.height * factor))
+    left, top = round((covers[0] - width) / 2), round((covers[1] - height) / 2)
+    return image.resize(covers, Resampling.BILINEAR).crop((left, top, left + width, top + height))
 
 
 def random_crop(image: Image, size: int, draws: Sequence[float]) -> Image:
@@ -200,7 +233,8 @@ def _decode_batch(
 
 
 def _pixels(image: Image) -> Tensor:
-    return torch.from_numpy(np.array(image, dtype=np.uint8)).permute(2, 0, 1).contiguous()
+    pixels = torch.from_numpy(np.array(image, dtype=np.uint8)).reshape(image.height, image.width, -1)
+    return pixels.permute(2, 0, 1).contiguous()
 
 
 @final

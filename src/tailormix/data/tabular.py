@@ -11,6 +11,7 @@ import torch
 
 from tailormix import checks
 from tailormix.data.files.location import damaged, missing
+from tailormix.data.preprocessing import ArrayPreprocessing
 from tailormix.data.splits import DataSplits, MemorySplit, SplitProtocol, Task, hold_out
 
 if TYPE_CHECKING:
@@ -63,32 +64,33 @@ def table_splits(
     scale_rows: Tensor | None = None,
     class_names: Sequence[str] = (),
 ) -> DataSplits:
-    """Split ``features`` (n, d) and ``targets`` at ``rows`` of train, validation and test.
+    """Split ``features`` (n, ...) and ``targets`` at ``rows`` of train, validation and test.
 
-    Features are scaled with statistics of the training rows, unless ``scale_rows`` names others. Regression
-    targets (n, outputs) stay as they are.
+    Features are scaled with statistics of the training rows, unless ``scale_rows`` names others, and
+    flattened. Regression targets (n, outputs) stay as they are.
     """
-    scaled = scale_columns(features, rows[0] if scale_rows is None else scale_rows, scaling)
-    train, validation, test = (MemorySplit(scaled[part], targets[part], part) for part in rows)
+    preprocessing = fit_scale(features[rows[0] if scale_rows is None else scale_rows], scaling)
+    inputs = preprocessing(features)
+    train, validation, test = (MemorySplit(inputs[part], targets[part], part) for part in rows)
     outputs = len(class_names) if task == "classification" else targets.shape[1]
-    return DataSplits(name, task, train, validation, test, outputs, tuple(class_names))
+    return DataSplits(
+        name, task, train, validation, test, outputs, tuple(class_names), preprocessing=preprocessing
+    )
 
 
-def scale_columns(features: Tensor, rows: Tensor, scaling: Scaling) -> Tensor:
-    """(x - mean) / std, or (x - min) / (max - min), per column over ``rows``; constant columns become 0.
+def fit_scale(features: Tensor, scaling: Scaling) -> ArrayPreprocessing:
+    """(x - mean) / std, or (x - min) / (max - min), per feature of (n, ...); constant features become 0.
 
-    Computed in double precision, returned in single.
-
-    >>> scale_columns(torch.tensor([[0.0], [4.0], [8.0]]), torch.tensor([0, 1]), "min-max").flatten().tolist()
-    [0.0, 1.0, 2.0]
+    >>> fit_scale(torch.tensor([[0.0], [4.0]]), "min-max")(torch.tensor([[8.0]])).item()
+    2.0
     """
-    known = features[rows].to(torch.float64)
+    known = features.to(torch.float64)
     if scaling == "standard":
         centre, spread = known.mean(dim=0), known.std(dim=0, correction=0)
     else:
         centre, spread = known.amin(dim=0), known.amax(dim=0) - known.amin(dim=0)
     spread = torch.where(spread > 0, spread, 1.0)
-    return ((features.to(torch.float64) - centre) / spread).to(torch.float32)
+    return ArrayPreprocessing(features.shape[1:], centre=centre, spread=spread, flat=features.ndim > 2)
 
 
 def read_numbers(path: Path, delimiter: str, rows: int, columns: int | None, name: str) -> Tensor:

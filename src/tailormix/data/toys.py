@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import torch
 
 from tailormix import checks
+from tailormix.data.preprocessing import ArrayPreprocessing
 from tailormix.data.splits import DataSplits, MemorySplit, SplitProtocol, three_ways
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def _toy_splits(
     x, y = torch.from_numpy(points).float(), torch.from_numpy(labels).long()
     rows = _published_rows(len(y)) if published else three_ways(len(y), seed, 0.2, 0.2, y)
     train, validation, test = (MemorySplit(x[part], y[part], part) for part in rows)
-    return DataSplits(name, "classification", train, validation, test, 2, ("0", "1"))
+    plain = ArrayPreprocessing((2,))
+    return DataSplits(name, "classification", train, validation, test, 2, ("0", "1"), preprocessing=plain)
 
 
 def _published_rows(n: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

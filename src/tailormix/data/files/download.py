@@ -74,6 +74,8 @@ def _download(
                 downloader=ResumingDownloader(path.with_name(f"{path.name}.part"), download.bytes, progress),
                 processor=Unpack(root / published.folder) if download.unpack else None,
             )
+        except DataError:
+            raise
         except ValueError as error:  # the checksum differs: pooch has removed the file
             raise DataError(
                 f"wrong file from {download.url}: expected {download.checksum}, got another file; "

@@ -36,7 +36,7 @@ def writable(folder: Path) -> Path:
 
 
 class DataError(ValueError):
-    """A file of a data set is missing, damaged or unusable; the message says how to fix it."""
+    """A file of a data set is missing, damaged or unusable; one line says which, where, and how to fix it."""
 
 
 def missing(path: Path, expected: str, name: str) -> DataError:
@@ -67,6 +67,27 @@ def unusable(path: Path, expected: str, got: str) -> DataError:
     cannot use my.csv: expected numbers, got 'red' in row 3
     """
     return DataError(f"cannot use {path}: expected {expected}, got {got}")
+
+
+def check_file(path: Path, expected: str) -> Path:
+    """Return ``path`` if it is a file with something in it.
+
+    >>> from pathlib import Path
+    >>> check_file(Path("nosuch.csv"), "a table")
+    Traceback (most recent call last):
+    tailormix.data.files.location.DataError: cannot use nosuch.csv: expected a table, got no such file
+    """
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError as error:
+        raise unusable(path, expected, "no such file") from error
+    except (OSError, ValueError) as error:
+        raise unusable(path, expected, getattr(error, "strerror", None) or str(error)) from error
+    if path.is_dir():
+        raise unusable(path, expected, "a folder")
+    if size == 0:
+        raise unusable(path, expected, "an empty file")
+    return path
 
 
 def command(name: str) -> str:

@@ -1,0 +1,84 @@
+"""Read arrays from .npz and .npy files without trusting them: no objects, nothing larger than the memory."""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+import zlib
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
+
+from numpy.lib import format as npy
+
+from tailormix.data.files.location import DataError, check_file, unusable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import numpy as np
+
+    Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
+
+#: what numpy and zipfile raise on damaged and encrypted files
+_BROKEN = (OSError, ValueError, EOFError, SyntaxError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+def read_npz(path: Path, names: Sequence[str]) -> list[Array]:
+    """The arrays of these names in an .npz file; others in it are not touched."""
+    check_file(path, "an .npz file of plain arrays")
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            held = [name.removesuffix(".npy") for name in bundle.namelist()]
+            for name in names:
+                if name not in held:
+                    found = ", ".join(held) or "no arrays"
+                    raise unusable(path, f"arrays named {' and '.join(names)}", found)
+            members = [bundle.getinfo(f"{name}.npy") for name in names]
+            _check_memory(path, sum(member.file_size for member in members))
+            return [_read(path, partial(bundle.open, member), member.file_size) for member in members]
+    except DataError:
+        raise
+    except (*_BROKEN, KeyError) as error:
+        raise unusable(path, "an .npz file of plain arrays", _reason(error)) from error
+
+
+def read_npy(path: Path) -> Array:
+    """The array in an .npy file."""
+    check_file(path, "an .npy file of a plain array")
+    size = path.stat().st_size
+    try:
+        _check_memory(path, size)
+        return _read(path, lambda: path.open("rb"), size)
+    except DataError:
+        raise
+    except _BROKEN as error:
+        raise unusable(path, "an .npy file of a plain array", _reason(error)) from error
+
+
+def _read(path: Path, opened: Callable[[], IO[bytes]], size: int) -> Array:
+    """Read one array of ``size`` bytes with its header, if that is the size that the header tells of."""
+    with opened() as file:
+        version = npy.read_magic(file)
+        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = read_header(file)
+        told = file.tell() + math.prod(shape) * dtype.itemsize
+    if dtype.hasobject:
+        raise unusable(path, "plain arrays", "an array of Python objects")
+    if told != size:
+        raise unusable(path, f"{told:,} bytes for an array of shape {shape}", f"{size:,} bytes")
+    with opened() as file:
+        array: Array = npy.read_array(file, allow_pickle=False)
+    return array
+
+
+def _check_memory(path: Path, size: int) -> None:
+    """Refuse what would not fit: a small file may unpack to a large one."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if size > free:
+        raise unusable(path, f"at most {free:,} bytes, the memory that is free", f"{size:,} bytes unpacked")
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,188 @@
+"""One column of a table: numbers, truth values or words, some of them missing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tailormix.data.files.location import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
+
+Kind = Literal["number", "boolean", "category"]
+
+#: words for a missing value, in small letters
+MISSING = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?"})
+#: words for truth values, in small letters
+TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+#: numbers among which a word is taken for a mistake
+MOSTLY = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Cells (n,) as they were read: numbers with NaN for missing, bool, or objects: text, None for missing.
+
+    ``rows`` (n,) numbers them for messages, as lines of a file or as rows. ``categorical`` columns hold
+    categories whatever they look like.
+
+    >>> column = Column.of("size", ["1", "2.5", "NA"], "my.csv")
+    >>> column.kind(), column.numbers()
+    ('number', array([1. , 2.5, nan]))
+    >>> Column.of("size", ["1", "large"], "my.csv", rows=[2, 3], unit="line").numbers()
+    Traceback (most recent call last):
+    tailormix...DataError: cannot use my.csv: line 3, column 'size': expected a number, got 'large'
+    """
+
+    name: str
+    cells: Array
+    source: str
+    rows: Array
+    unit: Literal["row", "line"] = "row"
+    decimal: str = "."
+    categorical: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        values: Any,
+        source: str,
+        *,
+        rows: Sequence[int] | Array | None = None,
+        unit: Literal["row", "line"] = "row",
+        decimal: str = ".",
+    ) -> Column:
+        """The column of a list, an array or a data frame's series."""
+        categorical = str(getattr(values, "dtype", "")).lower().startswith("categor")
+        cells = _cells(name, values, source)
+        numbered = np.arange(len(cells)) if rows is None else np.asarray(rows)
+        return cls(name, cells, source, numbered, unit, decimal, categorical)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getitem__(self, rows: Any) -> Column:
+        return replace(self, cells=self.cells[rows], rows=self.rows[rows])
+
+    @property
+    def missing(self) -> Array:
+        """Mask (n,) of the cells without a value."""
+        if self.cells.dtype == object:
+            return np.array([cell is None for cell in self.cells], dtype=bool)
+        return np.isnan(self.cells.astype(np.float64))
+
+    @property
+    def whole(self) -> bool:
+        """Whether all numbers are written as whole ones: 3, not 3.0."""
+        if self.cells.dtype == object:
+            return all(cell is None or re.fullmatch(r"[-+]?\d+", cell) for cell in self.cells)
+        return self.cells.dtype.kind in "iu"
+
+    def kind(self) -> Kind:
+        """What the cells are; a few words among numbers are likely to be mistakes: an error."""
+        if self.categorical:
+            return "category"
+        if self.cells.dtype != object:
+            return "boolean" if self.cells.dtype == np.bool_ else "number"
+        known = self.cells[~self.missing]
+        if len(known) and all(cell.lower() in TRUTH for cell in known):
+            return "boolean"
+        words = [row for row, cell in enumerate(known) if _number(cell, self.decimal) is None]
+        if not words:
+            return "number"
+        if len(known) - len(words) >= MOSTLY * len(known):
+            row = int(np.flatnonzero(~self.missing)[words[0]])
+            others = f"a number as in {len(known) - len(words)} of {len(known)} rows"
+            raise self.error(row, f"{others} (or name the column in categories)")
+        return "category"
+
+    def numbers(self) -> Array:
+        """Finite numbers (n,), NaN for missing."""
+        if self.cells.dtype != object:
+            values = self.cells.astype(np.float64)
+        else:
+            found = [np.nan if cell is None else _number(cell, self.decimal) for cell in self.cells]
+            for row, value in enumerate(found):
+                if value is None:
+                    raise self.error(row, "a number")
+            values = np.array(found, dtype=np.float64)
+        if np.isinf(values).any():
+            raise self.error(int(np.flatnonzero(np.isinf(values))[0]), "a finite number")
+        return values
+
+    def booleans(self) -> Array:
+        """0 and 1 (n,), NaN for missing."""
+        if self.cells.dtype == object:
+            known = {**TRUTH, "0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0}
+            found = [np.nan if cell is None else known.get(cell.lower(), -1.0) for cell in self.cells]
+            values = np.array(found, dtype=np.float64)
+        else:
+            values = self.cells.astype(np.float64)
+        wrong = np.flatnonzero(~np.isnan(values) & (values != 0) & (values != 1))
+        if len(wrong):
+            raise self.error(int(wrong[0]), "true or false, yes or no, 1 or 0")
+        return values
+
+    def words(self) -> list[str | None]:
+        """The cells as text, None for missing."""
+        return [None if gone else _text(cell) for cell, gone in zip(self.cells, self.missing, strict=True)]
+
+    def error(self, row: int, expected: str) -> DataError:
+        """The error for one cell."""
+        cell = self.cells[row]
+        got = repr(cell) if isinstance(cell, str) else "no value" if cell is None else f"{cell}"
+        return DataError(
+            f"cannot use {self.source}: {self.unit} {self.rows[row]}, column {self.name!r}: "
+            f"expected {expected}, got {got}"
+        )
+
+
+def _cells(name: str, values: Any, source: str) -> Array:
+    """Cells of a list, an array or a series; what is missing is NaN or None."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise DataError(
+            f"cannot use {source}: column {name!r}: expected one value per row, got {array.ndim} axes"
+        )
+    if array.dtype.kind in "biuf":
+        return array
+    if array.dtype.kind in "Mmc":
+        what = "complex numbers" if array.dtype.kind == "c" else "dates or times"
+        raise DataError(f"cannot use {source}: column {name!r}: expected numbers or words, got {what}")
+    gone = values.isna() if hasattr(values, "isna") else np.zeros(len(array), dtype=bool)
+    cells = np.empty(len(array), dtype=object)
+    cells[:] = [None if lost else _text(cell) for cell, lost in zip(array, gone, strict=True)]
+    return cells
+
+
+def _text(cell: Any) -> str | None:
+    """A cell as text, whole numbers without a point; None where it is missing.
+
+    >>> _text(3.0), _text(" red "), _text("N/A"), _text(float("nan"))
+    ('3', 'red', None, None)
+    """
+    if isinstance(cell, (float, np.floating)) and float(cell).is_integer():
+        return str(int(cell))
+    text = "" if cell is None else str(cell).strip()
+    return None if text.lower() in MISSING else text
+
+
+def _number(cell: str, decimal: str) -> float | None:
+    """The number of a cell, None where it is none.
+
+    >>> _number("1,5", ","), _number("1.5", ","), _number("1_000", ".")
+    (1.5, None, None)
+    """
+    if "_" in cell or (decimal == "," and "." in cell):
+        return None
+    try:
+        return float(cell.replace(decimal, "."))
+    except ValueError:
+        return None

@@ -1,0 +1,99 @@
+"""Arrays of numbers, scaled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import torch
+
+from tailormix.data.files.arrays import read_npy, read_npz
+from tailormix.data.files.location import DataError
+from tailormix.data.preprocessing.base import Preprocessing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+
+@final
+class ArrayPreprocessing(Preprocessing):
+    """(x - centre) / spread, in double precision, for arrays of numbers of one shape.
+
+    ``centre`` and ``spread`` must broadcast to ``shape``, the shape of one input. With ``flat`` the inputs of
+    the model are (n, features).
+
+    >>> ArrayPreprocessing((2,), centre=[1.0, 0.0], spread=[1.0, 2.0])(torch.tensor([[3.0, 4.0]])).tolist()
+    [[2.0, 2.0]]
+    """
+
+    kind = "array"
+    centre: Tensor
+    spread: Tensor
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        *,
+        centre: Tensor | Sequence[float] = (0.0,),
+        spread: Tensor | Sequence[float] = (1.0,),
+        flat: bool = False,
+    ) -> None:
+        super().__init__()
+        self.shape, self.flat = tuple(shape), flat
+        self.register_buffer("centre", torch.as_tensor(centre, dtype=torch.float64))
+        self.register_buffer("spread", torch.as_tensor(spread, dtype=torch.float64))
+
+    def read(self, source: Any) -> Tensor:
+        """Finite numbers (n, *shape) as float64, from an array or a file: .npy, or .npz with an array x."""
+        name, raw = read_array(source)
+        expected = f"shape (n, {', '.join(map(str, self.shape))})"
+        if tuple(raw.shape[1:]) != self.shape:
+            raise DataError(f"cannot use {name}: expected {expected}, got {tuple(raw.shape)}")
+        if raw.dtype.kind not in "fiub":
+            raise DataError(f"cannot use {name}: expected real numbers, got {raw.dtype}")
+        return torch.from_numpy(check_finite(name, raw.astype(np.float64)))
+
+    def forward(self, raw: Tensor) -> Tensor:
+        """Inputs (n, *shape), or (n, features) with ``flat``."""
+        scaled = ((raw.double() - self.centre) / self.spread).float()
+        return scaled.flatten(1) if self.flat else scaled
+
+    def facts(self) -> dict[str, Any]:
+        """Shape, and whether inputs are flattened."""
+        sizes = {"centre": list(self.centre.shape), "spread": list(self.spread.shape)}
+        return {"shape": list(self.shape), "flat": self.flat, "sizes": sizes}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> ArrayPreprocessing:
+        """Of those facts."""
+        zeros = {name: torch.zeros(size) for name, size in facts["sizes"].items()}
+        return cls(facts["shape"], flat=facts["flat"], **zeros)
+
+
+def read_array(source: Any) -> tuple[str, np.ndarray[tuple[int, ...], np.dtype[Any]]]:
+    """A name for messages, and the array: of a file .npy or .npz (its array x), or of a list or tensor."""
+    if not isinstance(source, (str, Path)):
+        return "inputs", np.asarray(source)
+    path = Path(source)
+    return str(path), read_npy(path) if path.suffix == ".npy" else read_npz(path, ["x"])[0]
+
+
+def check_finite(
+    name: str, array: np.ndarray[tuple[int, ...], np.dtype[Any]]
+) -> np.ndarray[tuple[int, ...], np.dtype[Any]]:
+    """The array, if no number in it is NaN or infinite.
+
+    >>> check_finite("x", np.array([[1.0, np.nan]]))
+    Traceback (most recent call last):
+    tailormix.data.files.location.DataError: cannot use x: expected finite numbers, got nan in row 0, column 1
+    """
+    if not np.isfinite(array).all():
+        place = tuple(np.argwhere(~np.isfinite(array))[0])
+        words = ("row", "column") if array.ndim == 2 else ("row", "index") if array.ndim > 2 else ("row",)
+        where = [place[0], ", ".join(map(str, place[1:]))]
+        told = ", ".join(f"{word} {value}" for word, value in zip(words, where, strict=False))
+        raise DataError(f"cannot use {name}: expected finite numbers, got {array[place]} in {told}")
+    return array

@@ -15,6 +15,14 @@ from tailormix.training import CheckpointError, Interrupted, NonFiniteLoss, RunE
         (DataError("missing file a.bin"), 2, "error: missing file a.bin"),
         (RunError("choose another --out"), 2, "error: choose another --out"),
         (ImportError("pip install ray"), 2, "error: pip install ray"),
+        (
+            ModuleNotFoundError(name="PIL.Image"),
+            2,
+            'error: the package PIL is missing: pip install "tailormix[train]"',
+        ),
+        (typer.BadParameter("no such table"), 2, "error: no such table"),
+        (typer.BadParameter("too few", param_hint="--jobs"), 2, "error: Invalid value for --jobs: too few"),
+        (PermissionError(13, "Permission denied", "runs"), 1, "error: runs: Permission denied"),
         (OSError(28, "No space left on device"), 1, "error: [Errno 28] No space left on device"),
         (RuntimeError("several\n  lines"), 1, "error: several lines"),
         (CheckpointError("cannot write"), 1, "error: cannot write"),
@@ -35,7 +43,7 @@ def test_every_error_is_one_line_and_an_exit_code(
     assert capsys.readouterr().err == f"{line}\n"
 
 
-@pytest.mark.parametrize("error", [typer.Exit(5), typer.BadParameter("x"), typer.Abort(), BrokenPipeError()])
+@pytest.mark.parametrize("error", [typer.Exit(5), typer.Abort(), BrokenPipeError()])
 def test_what_typer_answers_itself_passes(error: Exception) -> None:
     with pytest.raises(type(error)) as raised, one_line_errors():
         raise error

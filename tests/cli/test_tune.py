@@ -71,13 +71,6 @@ def test_a_process_that_fails_is_named_by_its_log(tmp_path: Path, monkeypatch: p
     assert "no luck" in (folder / "worker-1.txt").read_text()
 
 
-def test_without_optuna_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    done = call("tune", "moons", "--out", tmp_path)
-    assert done.exit_code == 2
-    assert "pip install 'tailormix[tune]'" in told(done)
-
-
 def test_a_bad_storage_is_one_line(tmp_path: Path) -> None:
     done = call(*QUICK, *OVER, "--storage", "nonsense", "--out", tmp_path)
     assert done.exit_code == 1

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailormix.cli.errors import one_line_errors
 from tailormix.cli.progress import bars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-app = typer.Typer(no_args_is_help=True, help="List, get and verify data sets.")
+app = typer.Typer(
+    no_args_is_help=True, help="List, get and verify data sets.", epilog="Example: tailormix data list"
+)
 
 Names = Annotated[list[str], typer.Argument(help="Names as `tailormix data list` shows them.")]
 Root = Annotated[
@@ -26,8 +27,7 @@ Root = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-@app.command("list", epilog="Example: tailormix data list")
-@one_line_errors()
+@app.command("list", short_help="List data sets.", epilog="Example: tailormix data list")
 def list_(root: Root = None, as_json: Json = False) -> None:
     """List the data sets, and which of them are on this machine."""
     from tailormix.data.files.location import data_root
@@ -58,8 +58,7 @@ def list_(root: Root = None, as_json: Json = False) -> None:
     Console().print(table)
 
 
-@app.command(epilog="Example: tailormix data get cifar10 airfoil")
-@one_line_errors()
+@app.command(short_help="Download data sets.", epilog="Example: tailormix data get cifar10 airfoil")
 def get(names: Names, root: Root = None, as_json: Json = False) -> None:
     """Download what is missing: checked, resumed after an interruption, unpacked safely."""
     from tailormix.data.files.download import get as download
@@ -77,8 +76,7 @@ def get(names: Names, root: Root = None, as_json: Json = False) -> None:
     _finish(results, folder, as_json, good=("fetched", "was there"))
 
 
-@app.command(epilog="Example: tailormix data verify cifar10")
-@one_line_errors()
+@app.command(short_help="Check the files of data sets.", epilog="Example: tailormix data verify cifar10")
 def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Default: all on this machine.")] = None,
     root: Root = None,

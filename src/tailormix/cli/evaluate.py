@@ -80,7 +80,7 @@ def evaluate(
         with bars() as progress:
             found = evaluation.evaluate(test, fitted, settings=settings, imitate=imitate, progress=progress)
         _write(found, html, diagrams, title=predictions.name)
-    except (ValueError, TypeError, OSError, ImportError) as error:
+    except (ValueError, TypeError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tailormix.cli.data import app as data_app
-from tailormix.cli.errors import one_line_errors
+from tailormix.cli.errors import Commands
 from tailormix.cli.evaluate import evaluate
 from tailormix.cli.report import report
 from tailormix.cli.reproduce import reproduce
@@ -17,19 +17,46 @@ from tailormix.cli.train import train
 from tailormix.cli.tune import tune
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=True, help="Train models whose confidence can be trusted."
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain text: nothing breaks a line, on a terminal or in a log
+    pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data")
-for command in (train, tune, evaluate, reproduce, results, report):
-    app.command()(one_line_errors()(command))
+for command, summary in (
+    (train, "Train and evaluate an experiment."),
+    (tune, "Search hyper-parameters."),
+    (evaluate, "Evaluate a file of predictions."),
+    (reproduce, "Run a table of the paper."),
+    (results, "Write the page of all results."),
+    (report, "Write one page of many runs."),
+):
+    app.command(short_help=summary)(command)
 
 FAMILIES = ("methods", "losses", "models", "datasets", "experiments", "tables")
 Family = Annotated[str, typer.Argument(help=f"What to list: {', '.join(FAMILIES)}.", metavar="FAMILY")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-@app.command("list")
-@one_line_errors()
+def _print_version(wanted: bool) -> None:
+    from tailormix import __version__
+
+    if wanted:
+        typer.echo(f"tailormix {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+]
+
+
+@app.callback(epilog="Example: tailormix train moons")
+def tailormix(version: Version = False) -> None:
+    """Train models whose confidence can be trusted."""
+
+
+@app.command("list", short_help="List methods, losses, models, data sets and more.")
 def list_(family: Family, as_json: Json = False) -> None:
     """List what there is, by the names that every other command takes.
 

@@ -55,7 +55,7 @@ def report(
         with Console(stderr=True).status("drawing"):
             page = report_page(problems, skipped, title=title)
         write_atomically(out, page)
-    except (ValueError, TypeError, OSError, ImportError) as error:
+    except (ValueError, TypeError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error
     for one in skipped:

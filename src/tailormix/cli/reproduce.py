@@ -133,7 +133,7 @@ def _draw(plan: RunPlan, runs: Path, out: Path) -> dict[str, Any]:
 
     try:
         return draw(plan, runs, out)
-    except (ValueError, OSError, RuntimeError, ImportError) as error:
+    except (ValueError, OSError, RuntimeError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error
 

@@ -123,27 +123,22 @@ def _search(
     objective: str | None,
     pruner: str,
 ) -> tuple[Search, Protocol]:
-    """What the options mean; what is wrong with them is wrong use (exit code 2)."""
-    try:
-        import optuna  # noqa: F401 - its absence must show before any work
+    """What the options mean; wrong ones raise before any work starts."""
+    import optuna  # noqa: F401 - of all packages that may be missing, the one whose extra brings the others
 
-        from tailormix import checks
-        from tailormix.experiments.experiment import read
-        from tailormix.experiments.tuning.objective import objective_of, protocol_of
-        from tailormix.experiments.tuning.space import search_space
-        from tailormix.experiments.tuning.study import PRUNERS, Search
+    from tailormix import checks
+    from tailormix.experiments.experiment import read
+    from tailormix.experiments.tuning.objective import objective_of, protocol_of
+    from tailormix.experiments.tuning.space import search_space
+    from tailormix.experiments.tuning.study import PRUNERS, Search
 
-        checks.known("pruner", pruner, PRUNERS)
-        base = read(experiment, settings)
-        space = search_space(base, over)
-        protocol = protocol_of(base, splits)
-        wanted = objective_of(protocol.task, objective)
-        search = Search(experiment, tuple(settings), space, protocol.names, wanted)
-        search.check()
-    except ModuleNotFoundError as error:
-        raise typer.BadParameter(f"{error}; install it: pip install 'tailormix[tune]'") from error
-    except (ValueError, TypeError) as error:
-        raise typer.BadParameter(str(error)) from error
+    checks.known("pruner", pruner, PRUNERS)
+    base = read(experiment, settings)
+    space = search_space(base, over)
+    protocol = protocol_of(base, splits)
+    wanted = objective_of(protocol.task, objective)
+    search = Search(experiment, tuple(settings), space, protocol.names, wanted)
+    search.check()
     return search, protocol
 
 

@@ -6,6 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+import platformdirs
+
 
 def data_root(root: str | Path | None = None) -> Path:
     """Return ``root`` itself, else the folder that ``TAILORMIX_DATA`` names, else the user's cache.
@@ -17,9 +19,7 @@ def data_root(root: str | Path | None = None) -> Path:
         return Path(root)
     if named := os.environ.get("TAILORMIX_DATA"):
         return Path(named).expanduser()
-    import pooch
-
-    return Path(pooch.os_cache("tailormix"))
+    return platformdirs.user_cache_path("tailormix")
 
 
 def writable(folder: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.calling import call
+from cli.calling import call, told
 from helpers import ROOT
 from small_table import TABLE, write_table
 from tailormix.cli.results import page
@@ -99,6 +99,20 @@ def test_the_page_is_made_of_the_files_alone(ran: tuple[Path, Any], tmp_path: Pa
     assert "| row | Accuracy" in output.read_text()
 
 
+@pytest.mark.parametrize("inside", [None, "notes.txt"])
+def test_a_folder_without_results_is_an_error_and_the_page_stays(inside: str | None, tmp_path: Path) -> None:
+    folder, output = tmp_path / "results", tmp_path / "results.md"
+    output.write_text("as it was")
+    if inside:
+        folder.mkdir()
+        (folder / inside).write_text("")
+    done = call("results", "--folder", folder, "-o", output)
+    assert done.exit_code == 2
+    assert ("has no results files" if inside else "is not a folder") in told(done)
+    assert "tailormix reproduce NAME --results" in told(done)
+    assert output.read_text() == "as it was"
+
+
 def test_what_is_committed_is_what_the_results_give() -> None:
     output = ROOT / "docs" / "results.md"
     assert output.read_text(encoding="utf-8") == page(ROOT / "docs" / "results", output)
@@ -120,6 +134,9 @@ def test_a_dry_run_starts_nothing_and_names_what_is_missing(tmp_path: Path) -> N
     assert "runs on one A100" in done.stdout
     assert "data set cifar10 is not here: tailormix data get cifar10" in done.stdout
     assert list(tmp_path.iterdir()) == []
+    losses = call("reproduce", "resnet101-ece", "--rows", "cifar10/mbls,cifar10/erm", "--dry-run")
+    assert "erm, loss mbls(alpha=0.1, margin=6.0)" in losses.stdout
+    assert losses.stdout.count("loss") == 1  # ERM has the default
     small = call("reproduce", write_table(tmp_path), "--budget", "small", "--dry-run", "--json")
     forecast = json.loads(small.stdout)
     assert forecast["left out"] == ["large"]

@@ -10,6 +10,7 @@ from tailormix.paper.results import read_all_results
 from tailormix.paper.tables import Table, read_table
 
 CLAIMS = read_claims()
+UNDECIDED = "not decided by these runs"
 
 
 def table_of(results: str) -> Table:
@@ -37,13 +38,17 @@ def results() -> dict[str, Any]:
     """Row b is one below a at every seed, more or less; c is a with its seeds turned round."""
     a, b = {"0": 5.0, "1": 6.0, "2": 7.0}, {"0": 4.0, "1": 5.1, "2": 5.9}
     rows = {"a": a, "b": b, "c": {"0": 7.0, "1": 6.0, "2": 5.0}}
-    cells = {name: cell(values, paper={"mean": 5.0}, difference=1.0) for name, values in rows.items()}
+    far = {"a": 2.0, "b": -2.1, "c": None}
+    cells = {
+        name: cell(values, paper={"mean": 5.0}, standard_errors=far[name]) for name, values in rows.items()
+    }
     setting = {
         "name": "s",
         "columns": [{"name": "e", "title": "E", "better": "lower", "digits": 1}],
         "rows": [{"name": name, "cells": {"e": one}} for name, one in cells.items()],
     }
-    return {"made": {"settings": [setting], "facts": {"bound": {"failures": 3}}}}
+    facts = {"bound": {"failures": 3}, "often": {"a": 0.6, "b": 0.4}}
+    return {"made": {"settings": [setting], "facts": facts}}
 
 
 def verdicts(*compare: dict[str, Any]) -> tuple[list[str], str]:
@@ -62,6 +67,15 @@ def test_facts_are_compared_with_bounds_and_with_one_another() -> None:
     assert verdicts({"fact": ["bound", "none"], "at_most": 2}) == (["not measured"], "not measured")
 
 
+def test_frequencies_must_differ_by_more_than_chance() -> None:
+    """0.6 and 0.4 of 100 cases: z = 2.89, p = 0.004; of 20 cases z = 1.29, p = 0.20."""
+    ab, ba = ({"fact": ["often", x], "minus": ["often", y], "at_least": 0} for x, y in ("ab", "ba"))
+    assert verdicts({**ab, "of": 100})[0] == ["agrees"]
+    assert verdicts({**ba, "of": 100})[0] == ["disagrees"]
+    assert verdicts({**ab, "of": 20})[0] == [UNDECIDED]
+    assert verdicts({**ab, "minus": ["often", "z"], "of": 20})[0] == ["not measured"]
+
+
 def test_facts_of_the_claims_are_among_the_committed_results() -> None:
     folder = Path(__file__).parents[2] / "docs" / "results"
     results = read_all_results(folder)
@@ -74,11 +88,39 @@ def test_verdicts_follow_from_differences_and_p_values() -> None:
     assert verdicts({"row": "b", "than": "a"}) == (["agrees"], "agrees")
     assert verdicts({"row": "a", "than": "b"}) == (["disagrees"], "disagrees")
     assert verdicts({"row": "a", "than": "b", "expect": "worse"}) == (["agrees"], "agrees")
-    assert verdicts({"row": "a", "than": "b", "expect": "equal"}) == (["disagrees"], "disagrees")
-    assert verdicts({"row": "a", "than": "c", "expect": "equal"}) == (["agrees"], "agrees")
-    assert verdicts({"row": "b", "than": "c"}) == (["tends to agree"], "undecided")
-    assert verdicts({"row": "b", "than": "a"}, {"row": "a", "than": "b"})[1] == "mixed"
-    assert verdicts({"row": "b", "than": "a"}, {"row": "b", "than": "c"})[1] == "agrees in part"
-    assert verdicts({"row": "b", "than": "a"}, {"row": "b", "than": "z"})[1] == "agrees where measured"
-    assert verdicts({"row": "a", "expect": "near the paper"}) == (["agrees"], "agrees")
+    assert verdicts({"row": "b", "than": "c"}) == ([UNDECIDED], UNDECIDED)
     assert verdicts({"row": "b", "than": "a", "results": "other"}) == (["not measured"], "not measured")
+    near = {"expect": "near the paper"}
+    found = verdicts({"row": "a", **near}, {"row": "b", **near}, {"row": "c", **near})[0]
+    assert found == ["agrees", "disagrees", "not measured"]
+
+
+@pytest.mark.parametrize(
+    ("margin", "verdict"),
+    [(1.2, "agrees"), (1.1, UNDECIDED), (1.0, UNDECIDED), (0.9, UNDECIDED), (0.8, "disagrees")],
+)
+def test_equal_needs_a_difference_that_is_shown_to_be_below_the_margin(margin: float, verdict: str) -> None:
+    """B - a = -1 ± 0.1, standard error 0.0577, 95 % point of t with two degrees of freedom 2.92: ± 0.169."""
+    assert verdicts({"row": "b", "than": "a", "expect": "equal", "margin": margin})[0] == [verdict]
+
+
+def test_no_difference_that_is_seen_is_not_equality() -> None:
+    """A - c = -2, 0, 2: p = 1 of any difference, and an interval of ± 3.4 that no margin of 1 can hold."""
+    assert verdicts({"row": "a", "than": "c", "expect": "equal", "margin": 1.0})[0] == [UNDECIDED]
+    assert verdicts({"row": "a", "than": "c", "expect": "equal", "margin": 4.0})[0] == ["agrees"]
+
+
+def test_several_comparisons_are_counted() -> None:
+    agrees, disagrees, undecided, missing = (
+        {"row": row, "than": than} for row, than in (("b", "a"), ("a", "b"), ("b", "c"), ("b", "z"))
+    )
+    assert verdicts(agrees, disagrees)[1] == "agrees in 1 of 2, disagrees in 1"
+    assert verdicts(agrees, agrees, undecided)[1] == "agrees in 2 of 3, not decided in 1"
+    assert verdicts(undecided, missing)[1] == "not decided in 1 of 2, not measured in 1"
+
+
+def test_p_values_of_a_claim_are_corrected_for_their_number() -> None:
+    """B against a has p = 0.0033: three times that is below 0.05, sixteen times is not."""
+    one = {"row": "b", "than": "a"}
+    assert set(verdicts(*[one] * 3)[0]) == {"agrees"}
+    assert set(verdicts(*[one] * 16)[0]) == {UNDECIDED}

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -144,6 +145,36 @@ def test_studies_are_the_shipped_experiments(name: str) -> None:
 
 def test_digits_shows_every_method_for_classes() -> None:
     assert {row["method"]["name"] for row in FILES["digits"]["rows"]} == set(METHODS) - {"c-mixup"}
+
+
+#: losses of the rows whose numbers the paper reports from others, with the parameters of their public code
+LOSS_ROWS: dict[str, dict[str, Any]] = {
+    "mmce": {"name": "mmce", "weight": 1.0, "width": 0.4},
+    "ecp": {"name": "ecp", "alpha": 0.1, "class_mean": True},
+    "ls": {"name": "ls", "alpha": 0.05},
+    "fl": {"name": "focal", "gamma": 3.0},
+    "flsd": {"name": "flsd", "gamma": 3.0, "gamma_unsure": 5.0, "threshold": 0.2},
+    "crl": {"name": "crl", "weight": 1.0},
+    "cpc": {"name": "cpc", "discrimination": 0.1, "exclusion": 1.0},
+    "mbls": {"name": "mbls", "alpha": 0.1, "margin": 10.0},
+}
+
+
+@pytest.mark.parametrize(("row", "loss"), LOSS_ROWS.items(), ids=list(LOSS_ROWS))
+def test_a_loss_reported_from_others_can_be_trained(row: str, loss: dict[str, Any], tmp_path: Path) -> None:
+    for name in ("resnet101-ece", "resnet101-aece"):
+        experiment = read_table(name).experiment("tiny-imagenet", row)
+        assert (experiment.method.flat(), experiment.loss.flat()) == ({"name": "erm"}, loss)
+    settings = [f"loss.{option}={json.dumps(value)}" for option, value in loss.items()]
+    tiny = read("digits-mlp", ["method=erm", "epochs=1", "accelerator=cpu", *settings])
+    assert tiny.loss == experiment.loss
+    assert run_experiment(tiny, tmp_path)["test"]["before"]["accuracy"] > 0.15  # chance is 0.1
+
+
+def test_rows_reported_from_others_are_these_losses_with_a_smaller_margin_on_cifar10() -> None:
+    table = read_table("resnet101-ece")
+    assert [row.name for row in table.rows if row.reported] == list(LOSS_ROWS)
+    assert table.experiment("cifar10", "mbls").loss.options == {"alpha": 0.1, "margin": 6.0}
 
 
 def test_bars_are_rows_of_the_quantile_study() -> None:

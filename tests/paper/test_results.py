@@ -34,7 +34,7 @@ def measured() -> Measured:
 
 
 def test_numbers_beside_the_papers(table: Table) -> None:
-    """ERM: mean 81, std 1; paper 80 ± 2; pooled √((1 + 4)/2) = 1.5811, difference 0.6325."""
+    """ERM: mean 81, std 1, paper 80 ± 2, 3 runs each; standard error √(1/3 + 4/3) = 1.291: 0.7746 of them."""
     results = table_results(table, measured(), "paper", "paper")
     assert [setting["name"] for setting in results["settings"]] == ["plain"]
     rows = {row["name"]: row for row in results["settings"][0]["rows"]}
@@ -42,7 +42,7 @@ def test_numbers_beside_the_papers(table: Table) -> None:
     erm, mixup, others = (rows[name]["cells"] for name in rows)
     values = {"0": 80.0, "1": 82.0, "2": 81.0}
     assert erm["accuracy"]["ours"] == {"values": values, "n": 3, "mean": 81.0, "std": 1.0, "place": 2}
-    assert erm["accuracy"]["difference"] == pytest.approx(0.632456, abs=1e-6)
+    assert erm["accuracy"]["standard_errors"] == pytest.approx(0.774597, abs=1e-6)
     assert erm["accuracy"]["paper"] == {"mean": 80.0, "std": 2.0, "place": 2}
     assert (mixup["accuracy"]["ours"]["place"], mixup["accuracy"]["paper"]["place"]) == (1, 1)
     assert others["accuracy"] == {"paper": {"mean": 85.0, "std": None, "place": 1}}  # ranked apart
@@ -53,7 +53,7 @@ def test_numbers_beside_the_papers(table: Table) -> None:
     assert test["p_holm"] == pytest.approx(expected)  # one row tested against ERM
     assert test["difference"] == pytest.approx(10 / 3)
     assert "erm" not in erm["accuracy"]["against"]
-    assert erm["ece"]["difference"] is None  # one seed, and no deviation in the paper
+    assert erm["ece"]["standard_errors"] is None  # one seed, and no deviation in the paper
     assert results["commits"] == ["abc"]
     assert results["versions"] == {"torch": ["2.13"]}
 

@@ -27,7 +27,7 @@ def results(
     try:
         text = page(folder, output)
     except (ValueError, OSError) as error:
-        raise typer.BadParameter(str(error)) from error
+        raise typer.BadParameter(str(error), param_hint="--folder") from error
     if output.is_file() and output.read_text("utf-8") == text:
         return
     if check:

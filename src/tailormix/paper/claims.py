@@ -1,4 +1,4 @@
-"""What the paper claims, compared with our results: numbers decide every comparison."""
+"""What the paper claims, compared with our results: statistical tests decide every comparison."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
 from tailormix.paper.results import number_at
-from tailormix.paper.statistics import LEVEL, holm, paired_test
+from tailormix.paper.statistics import LEVEL, frequency_test, holm, paired_test
 from tailormix.paper.tables import read_data
 
 if TYPE_CHECKING:
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
 KEYS = ("claim", "paper", "why", "compare")
 COMPARISON_KEYS = (
-    *("results", "setting", "row", "than", "column", "expect"),
-    *("fact", "minus", "at_least", "at_most"),
+    *("results", "setting", "row", "than", "column", "expect", "margin"),
+    *("fact", "minus", "of", "at_least", "at_most"),
 )
 EXPECTED = ("better", "worse", "equal", "near the paper")
-NEAR = 2.0  # pooled standard deviations
+NEAR = 2.0  # standard errors
+AGREES, DISAGREES = "agrees", "disagrees"
+UNDECIDED, NOT_MEASURED = "not decided by these runs", "not measured"
 
 
 def read_claims() -> list[dict[str, Any]]:
@@ -32,13 +34,21 @@ def read_claims() -> list[dict[str, Any]]:
             for key in comparison:
                 checks.known(f"key of a comparison of {claim['claim']!r}", key, COMPARISON_KEYS)
             checks.known("expect", comparison.get("expect", "better"), EXPECTED)
+            if (comparison.get("expect") == "equal") != ("margin" in comparison):
+                raise ValueError(
+                    f"expect = 'equal' goes with a margin in {claim['claim']!r}, got {comparison}"
+                )
     return claims
 
 
 def evaluate_claim(claim: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """A claim with its comparisons decided, and a verdict over all of them; ``results`` by file stem."""
+    """A claim with its comparisons decided, and a verdict over all of them; ``results`` by file stem.
+
+    p-values of differences are corrected for their number (Holm); those of equivalence are not, as a claim of
+    several equal columns needs all of them.
+    """
     compared = [_compare(one, results) for one in claim["compare"]]
-    tested = [one for one in compared if one.get("p") is not None]
+    tested = [one for one in compared if one.get("p") is not None and one.get("expect") != "equal"]
     for one, p in zip(tested, holm([one["p"] for one in tested]), strict=True):
         one["p"] = p
     for one in compared:
@@ -48,25 +58,49 @@ def evaluate_claim(claim: Mapping[str, Any], results: Mapping[str, Mapping[str, 
 
 
 def _compare(comparison: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """A comparison with its numbers: two rows seed by seed, a row with the paper, or a fact."""
+    """A comparison with its numbers: two rows seed by seed, a row with the paper, or a fact.
+
+    Adds ``holds`` where a bound decides; ``difference``, ``p`` and ``as_claimed`` where a test does; nothing
+    where nothing was measured.
+    """
     found = results.get(comparison["results"])
     if found is None:
         return dict(comparison)
     if "fact" in comparison:
-        value = _fact(found.get("facts", {}), comparison["fact"])
-        less = _fact(found.get("facts", {}), comparison["minus"]) if "minus" in comparison else 0.0
-        return {**comparison, "value": None if value is None or less is None else value - less}
+        return {**comparison, **_compare_fact(comparison, found.get("facts", {}))}
     numbers, column = _numbers(found, comparison)
     row = numbers.get(comparison["row"], {})
     shown = {**comparison, **{key: column.get(key) for key in ("better", "digits", "title")}}
     shown["ours"] = row.get("ours")
     if "than" not in comparison:
-        return {**shown, "paper": row.get("paper"), "difference": row.get("difference")}
+        errors = row.get("standard_errors")
+        if errors is None:
+            return shown
+        return {**shown, "paper": row["paper"], "standard_errors": errors, "holds": abs(errors) <= NEAR}
     other = numbers.get(comparison["than"], {}).get("ours")
-    if not row.get("ours") or not other:
+    test = (
+        row.get("ours")
+        and other
+        and paired_test(row["ours"]["values"], other["values"], comparison.get("margin"))
+    )
+    if not test:
         return shown
-    test = paired_test(row["ours"]["values"], other["values"])
-    return shown | {"other": other} | ({} if test is None else {"difference": test.difference, "p": test.p})
+    better = test.difference < 0 if column["better"] == "lower" else test.difference > 0
+    as_claimed = better == (comparison["expect"] == "better")
+    return {**shown, "other": other, "difference": test.difference, "p": test.p, "as_claimed": as_claimed}
+
+
+def _compare_fact(comparison: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """A fact, less another where one is named, between bounds; two frequencies ``of`` n cases are tested."""
+    first, second = _fact(facts, comparison["fact"]), _fact(facts, comparison.get("minus", ()))
+    if first is None or ("minus" in comparison and second is None):
+        return {}
+    value = first - (second or 0.0)
+    if "of" in comparison:
+        p = frequency_test(first, second or 0.0, comparison["of"])
+        return {"value": value, "difference": value, "p": p, "as_claimed": value > 0}
+    holds = comparison.get("at_least", value) <= value <= comparison.get("at_most", value)
+    return {"value": value, "holds": holds}
 
 
 def _fact(facts: Any, keys: Sequence[str]) -> float | None:
@@ -94,40 +128,30 @@ def _numbers(
 
 def _verdict(comparison: Mapping[str, Any]) -> str:
     """What the numbers say of one comparison."""
-    if "fact" in comparison:
-        value = comparison.get("value")
-        if value is None:
-            return "not measured"
-        holds = comparison.get("at_least", value) <= value <= comparison.get("at_most", value)
-        return "agrees" if holds else "disagrees"
-    difference = comparison.get("difference")
-    if difference is None:
-        return "not measured"
-    if "than" not in comparison:
-        return "agrees" if abs(difference) <= NEAR else "disagrees"
-    significant = comparison.get("p") is not None and comparison["p"] < LEVEL
-    if comparison["expect"] == "equal":
-        return "disagrees" if significant else "agrees"
-    better = difference < 0 if comparison["better"] == "lower" else difference > 0
-    as_claimed = better if comparison["expect"] == "better" else not better
-    if significant:
-        return "agrees" if as_claimed else "disagrees"
-    return "tends to agree" if as_claimed else "tends to disagree"
+    if "holds" in comparison:
+        return AGREES if comparison["holds"] else DISAGREES
+    if "difference" not in comparison:
+        return NOT_MEASURED
+    p = comparison["p"]
+    if p is None:
+        return UNDECIDED
+    if comparison.get("expect") == "equal":
+        return AGREES if p < LEVEL else DISAGREES if p > 1 - LEVEL else UNDECIDED
+    if p >= LEVEL:
+        return UNDECIDED
+    return AGREES if comparison["as_claimed"] else DISAGREES
 
 
 def overall_verdict(verdicts: Sequence[str]) -> str:
-    """One verdict for several comparisons.
+    """One verdict for several comparisons: theirs if they have the same, else how many have which.
 
-    >>> overall_verdict(["agrees", "tends to agree"]), overall_verdict(["agrees", "disagrees"])
-    ('agrees in part', 'mixed')
+    >>> overall_verdict(["agrees", "agrees"])
+    'agrees'
+    >>> overall_verdict(["agrees", "not decided by these runs", "agrees"])
+    'agrees in 2 of 3, not decided in 1'
     """
-    measured = [one for one in verdicts if one != "not measured"]
-    if not measured:
-        return "not measured"
-    if set(measured) == {"agrees"}:
-        return "agrees" if len(measured) == len(verdicts) else "agrees where measured"
-    if "agrees" in measured and "disagrees" in measured:
-        return "mixed"
-    if "agrees" in measured:
-        return "agrees in part"
-    return "disagrees" if "disagrees" in measured else "undecided"
+    if len(set(verdicts)) == 1:
+        return verdicts[0]
+    counts = [(name, verdicts.count(name)) for name in (AGREES, DISAGREES, UNDECIDED, NOT_MEASURED)]
+    (first, most), *rest = [(name.removesuffix(" by these runs"), count) for name, count in counts if count]
+    return ", ".join([f"{first} in {most} of {len(verdicts)}", *(f"{name} in {n}" for name, n in rest)])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix.atomic import write_atomically
 from tailormix.paper.planning import plan_runs
-from tailormix.paper.statistics import holm, paired_test, pooled_difference, ranks
+from tailormix.paper.statistics import holm, paired_test, ranks, standard_errors
 from tailormix.reports.run_groups import MeanStd
 from tailormix.training import run_folder
 
@@ -149,7 +149,8 @@ def _setting(
         if row.name in ran or (with_paper and ran and row.reported and row.appears_in(name))
     ]
     columns = table.columns_of(name)
-    numbers = {column.name: _column(column, name, rows, ran, with_paper) for column in columns}
+    repeats = table.repeats if with_paper else 0
+    numbers = {column.name: _column(column, name, rows, ran, repeats) for column in columns}
     return {
         "name": name,
         "title": setting.title_for(budget),
@@ -191,9 +192,9 @@ def _baselines(setting: str, rows: Iterable[Row]) -> dict[str, str]:
 
 
 def _column(
-    column: Column, setting: str, rows: list[Row], ran: Mapping[str, SeedValues], with_paper: bool
+    column: Column, setting: str, rows: list[Row], ran: Mapping[str, SeedValues], repeats: int
 ) -> dict[str, dict[str, Any]]:
-    """One column's numbers by row: ours, the paper's, their difference, ranks and tests."""
+    """One column's numbers by row: ours, ranks, tests, and the paper's if it had ``repeats`` runs, not 0."""
     numbers: dict[str, dict[str, Any]] = {}
     by_seed: dict[str, dict[int, float]] = {}
     for row in rows:
@@ -204,11 +205,11 @@ def _column(
         if ours.n:
             values = {str(seed): value for seed, value in by_seed[row.name].items()}
             number["ours"] = {"values": values, "n": ours.n, "mean": ours.mean, "std": ours.std}
-        paper = row.values.get(setting, {}).get(column.name) if with_paper else None
+        paper = row.values.get(setting, {}).get(column.name) if repeats else None
         if paper is not None:
             number["paper"] = {"mean": paper.mean, "std": paper.std}
             if ours.n:
-                number["difference"] = pooled_difference(ours, paper.mean, paper.std)
+                number["standard_errors"] = standard_errors(ours, paper.mean, paper.std, repeats)
     _add_ranks(numbers, rows, column.better)
     for method, baseline in _baselines(setting, rows).items():
         _add_tests(numbers, by_seed, method, baseline)
@@ -279,8 +280,12 @@ def read_results(path: Path) -> dict[str, Any]:
 
 
 def read_all_results(folder: Path) -> dict[str, dict[str, Any]]:
-    """All results files of a folder by their stems, in the order of their names."""
-    return {path.stem: read_results(path) for path in sorted(folder.glob("*.json"))}
+    """All results files of a folder by their stems, in the order of their names; there must be one."""
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        problem = "has no results files (*.json)" if folder.is_dir() else "is not a folder"
+        raise ValueError(f"{folder} {problem}: tailormix reproduce NAME --results {folder} writes them")
+    return {path.stem: read_results(path) for path in paths}
 
 
 def stored_values(results: Mapping[str, Any]) -> Measured:

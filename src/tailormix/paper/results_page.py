@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tailormix.paper.claims import NEAR
 from tailormix.paper.statistics import LEVEL
 
 if TYPE_CHECKING:
@@ -15,11 +16,19 @@ LONGEST = 12  # list of facts that is shown
 MARKS = {1: "¹", 2: "²"}
 ARROWS = {"lower": " ↓", "higher": " ↑", "none": ""}
 LEGEND = (
-    "¹ best, ² second best. ± is the standard deviation over seeds (n in brackets). Difference: our mean "
-    "less the paper's, in pooled standard deviations √((s² + t²)/2); where one side has none, the other "
-    "stands for both. Against ERM and Mixup: mean difference over shared seeds and p of a paired t-test, "
-    "corrected over the rows of a column (Holm); * p < 0.05."
+    "¹ best, ² second best. ± is the standard deviation over seeds (n in brackets). SE: our mean less the "
+    "paper's in standard errors √(s²/n + t²/m), for the m runs that the paper states; a missing deviation "
+    "is taken from the other side. Against ERM and Mixup: mean difference over shared seeds and p of a "
+    "paired t-test, corrected over the rows of a column (Holm); * p < 0.05."
 )
+VERDICTS = """Verdicts. *Better* or *worse* is decided by a paired t-test over shared seeds, corrected
+over the comparisons of the claim (Holm): p < 0.05 in the claimed direction agrees, in the other
+disagrees. *Equal* is decided by an equivalence test (two one-sided paired t-tests) with the margin that
+is printed: it agrees where the difference is shown to be smaller, and disagrees where it is shown to be
+larger. A mean agrees with the paper's within 2 standard errors (SE). Two frequencies are compared by a
+test of proportions, a fact of a figure by the printed bound. All else is not decided by these runs:
+neither agreement nor contradiction.
+"""
 INTRODUCTION = """# Results
 
 Made by `tailormix results` from the files in `docs/results/`, which
@@ -33,10 +42,10 @@ def results_page(
     results: Sequence[Mapping[str, Any]], claims: Sequence[Mapping[str, Any]], folder: str
 ) -> str:
     """The whole page of results files and evaluated claims; ``folder`` is the link to the files' folder."""
-    header = ["claim", "what the paper's tables say", "what we measured", "verdict"]
-    rows = [[claim["claim"], claim["paper"], _measured_text(claim), claim["verdict"]] for claim in claims]
-    parts = [INTRODUCTION, f"{LEGEND} † reported by the paper from others, ranked apart.\n"]
-    parts += ["## The paper's claims\n", "\n".join(markdown_table(header, rows)) + "\n"]
+    header = ["claim", "what the paper's tables say", "verdict"]
+    rows = [[claim[key] for key in ("claim", "paper", "verdict")] for claim in claims]
+    parts = [INTRODUCTION, f"{LEGEND} † the paper's number is reported from others, and ranked apart.\n"]
+    parts += ["## The paper's claims\n", VERDICTS, "\n".join(markdown_table(header, rows)) + "\n"]
     parts += [*map(_claim_section, claims), *(results_section(one, folder) for one in results)]
     return "\n".join(parts)
 
@@ -44,13 +53,6 @@ def results_page(
 def results_section(results: Mapping[str, Any], folder: str) -> str:
     """A table or a figure under its heading."""
     return _figure_section(results, folder) if "facts" in results else _table_section(results)
-
-
-def _measured_text(claim: Mapping[str, Any]) -> str:
-    """How many comparisons had which verdict."""
-    verdicts = [one["verdict"] for one in claim["compared"]]
-    counts = [f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts) if one != "not measured"]
-    return f"of {len(verdicts)}: {', '.join(counts)}" if counts else "nothing yet"
 
 
 def _claim_section(claim: Mapping[str, Any]) -> str:
@@ -64,18 +66,21 @@ def _claim_section(claim: Mapping[str, Any]) -> str:
 
 
 def _comparison(one: Mapping[str, Any]) -> list[str]:
+    """Results, what was compared, what was expected, what was found, and the verdict."""
     if "fact" in one:
         bounds = [f"{key.replace('_', ' ')} {one[key]:g}" for key in ("at_least", "at_most") if key in one]
         name = " less ".join(", ".join(one[key]) for key in ("fact", "minus") if key in one)
-        return [one["results"], name, ", ".join(bounds), f"{one['value']:.4g}", one["verdict"]]
+        found = f"{one['value']:.4g}" + (f" ({p_text(one['p'])}, of {one['of']} each)" if "of" in one else "")
+        return [one["results"], name, ", ".join(bounds), found, one["verdict"]]
     digits, where = one["digits"], f"{one['results']}, {one['setting']}"
     if "than" not in one:
         found = f"{one['ours']['mean']:.{digits}f}, paper {one['paper']['mean']:.{digits}f}"
-        found += f" ({one['difference']:+.2f} deviations)"
-        return [where, f"{one['row']}: {one['title']}", "within 2 deviations", found, one["verdict"]]
+        found += f" ({difference_text(one)})"
+        return [where, f"{one['row']}: {one['title']}", f"within {NEAR:g} SE", found, one["verdict"]]
+    expected = one["expect"] + (f" within {one['margin']:g}" if "margin" in one else "")
     found = f"{one['ours']['mean']:.{digits}f} and {one['other']['mean']:.{digits}f}"
     found += f" ({one['difference']:+.{digits}f}{'' if one['p'] is None else ', ' + p_text(one['p'])})"
-    return [where, f"{one['row']} with {one['than']}: {one['title']}", one["expect"], found, one["verdict"]]
+    return [where, f"{one['row']} with {one['than']}: {one['title']}", expected, found, one["verdict"]]
 
 
 def _figure_section(results: Mapping[str, Any], folder: str) -> str:
@@ -219,13 +224,13 @@ def _mark(number: Mapping[str, Any]) -> str:
 
 
 def difference_text(number: Mapping[str, Any]) -> str:
-    """Our mean less the paper's in pooled standard deviations.
+    """Our mean less the paper's in standard errors.
 
-    >>> difference_text({"difference": -0.123})
-    '-0.12'
+    >>> difference_text({"standard_errors": -0.123})
+    '-0.12 SE'
     """
-    found = number.get("difference")
-    return NONE if found is None else f"{found:+.2f}"
+    found = number.get("standard_errors")
+    return NONE if found is None else f"{found:+.2f} SE"
 
 
 def against_text(number: Mapping[str, Any], baseline: str, digits: int) -> str:

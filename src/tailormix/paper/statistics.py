@@ -1,4 +1,4 @@
-"""Distance from a published number, ranks, and paired tests over seeds."""
+"""Tests behind the verdicts: against a published mean, paired over seeds, equivalence, frequencies; ranks."""
 
 from __future__ import annotations
 
@@ -20,45 +20,69 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Mean of the differences over shared seeds, and the p-value of a two-sided paired t-test."""
+    """Mean difference over n shared seeds, and the p-value of a test of it; one seed has none."""
 
     n: int
     difference: float
     p: float | None
 
 
-def pooled_difference(ours: MeanStd, mean: float, std: float | None) -> float | None:
-    """(x̄ - m) / √((s² + t²) / 2): our mean x̄ ± s less a published m ± t, in pooled standard deviations.
+def standard_errors(ours: MeanStd, mean: float, std: float | None, runs: int) -> float | None:
+    """(x̄ - m) / √(s²/n + t²/r): our mean x̄ ± s of n runs less a published m ± t of r, in standard errors.
 
-    Deviations, not standard errors: the distance does not grow with the number of seeds. Where only one side
-    has a deviation, it stands for both; where none has, or both are 0, there is no answer.
+    Where only one side has a deviation, it stands for both; None where neither has one, or both are 0.
 
     >>> from tailormix.reports.run_groups import MeanStd
-    >>> pooled_difference(MeanStd(1.9, 0.3, n=10), 1.6, 0.3)
-    1.0
+    >>> standard_errors(MeanStd(2.0, 0.3, n=10), 1.5, 0.4, runs=10)  # 0.5 / √(0.009 + 0.016)
+    3.162277660168
     """
-    known = [one for one in (ours.std, std) if one is not None]
-    pooled = math.sqrt(sum(one**2 for one in known) / len(known)) if known else 0.0
-    return round((ours.mean - mean) / pooled, 12) if pooled > 0 else None
+    s, t = ours.std if ours.std is not None else std, std if std is not None else ours.std
+    if s is None or t is None:
+        return None
+    error = math.sqrt(s**2 / ours.n + t**2 / runs)
+    return round((ours.mean - mean) / error, 12) if error > 0 else None
 
 
-def paired_test(ours: Mapping[int, float], theirs: Mapping[int, float]) -> PairedTest | None:
-    """Compare two rows seed by seed; None without a shared seed.
+def paired_test(
+    ours: Mapping[int, float], theirs: Mapping[int, float], margin: float | None = None
+) -> PairedTest | None:
+    """Paired t-test of two rows seed by seed; None without a shared seed.
 
-    A seed fixes split and order of the data, which both rows share. Equal rows have p = 1; a difference that
-    is the same for every seed, up to rounding, has p = 0.
+    A seed fixes split and order of the data, which both rows share. Without a margin: p of the two-sided test
+    of equal means. With a margin: p of the equivalence test (TOST), the larger p of the two one-sided tests
+    of -margin < difference and difference < margin. Below 0.05 the rows are equal up to the margin; above
+    0.95 they differ by more, as the one-sided test of that has the p-value 1 - p.
     """
     seeds = sorted(set(ours) & set(theirs))
     if not seeds:
         return None
-    first, second = (np.array([row[seed] for seed in seeds]) for row in (ours, theirs))
-    differences = first - second
+    differences = np.array([ours[seed] - theirs[seed] for seed in seeds])
     n, mean = len(seeds), math.fsum(differences) / len(seeds)
     if n < 2:
         return PairedTest(n, mean, None)
-    if np.ptp(differences) <= 1e-13 * abs(mean):
-        return PairedTest(n, mean, 1.0 if mean == 0 else 0.0)
-    return PairedTest(n, mean, float(stats.ttest_rel(first, second).pvalue))
+    if margin is None:
+        return PairedTest(n, mean, _p_value(differences, 0.0, "two-sided"))
+    lower, upper = _p_value(differences, -margin, "greater"), _p_value(differences, margin, "less")
+    return PairedTest(n, mean, max(lower, upper))
+
+
+def _p_value(differences: np.ndarray, mean: float, alternative: str) -> float:
+    """Of a t-test against a mean; differences that are the same up to rounding leave no doubt."""
+    found = math.fsum(differences) / len(differences)
+    if np.ptp(differences) <= 1e-13 * abs(found):
+        not_so = {"two-sided": found == mean, "greater": found <= mean, "less": found >= mean}
+        return float(not_so[alternative])
+    return float(stats.ttest_1samp(differences, mean, alternative=alternative).pvalue)
+
+
+def frequency_test(first: float, second: float, n: int) -> float:
+    """Two-sided p-value of p ≠ q, frequencies in n cases each: z = (p - q) / √(p(1-p)/n + q(1-q)/n).
+
+    >>> round(frequency_test(0.6, 0.5, 100), 3)  # z = 0.1 / √(0.0024 + 0.0025) = 1.43
+    0.153
+    """
+    error = math.sqrt((first * (1 - first) + second * (1 - second)) / n)
+    return float(2 * stats.norm.sf(abs(first - second) / error)) if error > 0 else float(first == second)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -119,8 +119,9 @@ class TableSetting:
 class Row:
     """A method with its settings, and the paper's values by setting and column.
 
-    A ``reported`` row was copied by the paper from others: it has values, and no method to run.
-    ``methods`` and ``released_methods`` are laid over ``method`` and ``released`` in single settings.
+    The values of a ``reported`` row were copied by the paper from others; it may have no method to run.
+    ``methods``, ``released_methods`` and ``experiments`` are laid over ``method``, ``released`` and
+    ``experiment`` in single settings.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Row:
     released: Mapping[str, Any] = field(default_factory=dict)
     released_methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     experiment: Mapping[str, Any] = field(default_factory=dict)
+    experiments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     released_experiment: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
 
@@ -185,7 +187,7 @@ class Table:
         if twice := {name for name in names if names.count(name) > 1}:
             raise ValueError(f"rows of {self.name} must differ in name, got {', '.join(sorted(twice))} twice")
         for row in self.rows:
-            for setting in (*row.methods, *row.released_methods, *row.values):
+            for setting in (*row.methods, *row.released_methods, *row.experiments, *row.values):
                 checks.known(f"setting of row {row.name}", setting, settings)
             for column in (column for values in row.values.values() for column in values):
                 checks.known(f"column of row {row.name}", column, columns)
@@ -232,7 +234,7 @@ class Table:
         if budget == "small" and where.small:
             shipped = EXPERIMENTS[checks.known("small", where.small, EXPERIMENTS)]
             values |= {key: value for key, value in shipped.items() if key not in ("summary", "method")}
-        values = merge(values, what.experiment)
+        values = merge(merge(values, what.experiment), what.experiments.get(setting, {}))
         if released:
             values = merge(values, what.released_experiment)
         values = merge(values, {"method": what.method_for(setting, protocol)})
@@ -297,6 +299,8 @@ def _row(values: Mapping[str, Any]) -> Row:
     if not name:
         raise ValueError(f"a row needs a name, got only {', '.join(values) or 'nothing'}")
     _check_keys(f"row {name}", values, "experiment", "released_experiment")
+    for one in values.get("experiments", {}).values():
+        _check_keys(f"row {name}", {"experiment": one}, "experiment")
     published = {
         setting: {column: _value(number) for column, number in numbers.items()}
         for setting, numbers in values.get("values", {}).items()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from tailormix.experiments.experiment import DEFAULT_LOSS
 from tailormix.paper.results_page import (
     LEGEND,
     against_text,
@@ -29,7 +30,7 @@ STYLES = {1: "bold", 2: "underline"}
 DIRECTIONS = {"lower": ", lower is better", "higher": ", higher is better", "none": ""}
 WIDE = 140  # characters, from which on the runs' folders are shown too
 #: keys of an experiment that are shown, in this order
-SHOWN = ("epochs", "batch", "optimiser", "schedule", "loss", "precision", "imitate", "also")
+SHOWN = ("epochs", "batch", "optimiser", "schedule", "precision", "imitate", "also")
 
 
 def print_results(results: Mapping[str, Any], console: Console) -> None:
@@ -98,7 +99,7 @@ def _runs_table(cells: list[dict[str, Any]], folders: bool) -> Table:
     for cell in cells:
         table.add_row(
             cell["row"],
-            options_text(cell["experiment"]["method"]),
+            method_text(cell["experiment"]),
             f"{len(cell['seeds'])}",
             f"{cell['finished']}",
             hours_text(cell["hours"]) + ("" if cell["measured"] else " (rough)"),
@@ -127,7 +128,7 @@ def _totals(forecast: Mapping[str, Any]) -> Iterator[str]:
 
 
 def settings_text(experiment: Mapping[str, Any]) -> str:
-    """The settings of an experiment but for its method.
+    """The settings of an experiment but for its method and loss.
 
     >>> settings_text({"data": {"name": "moons"}, "model": {"name": "mlp"}, "epochs": 3, "batch": 64})
     'moons, mlp, epochs 3, batch 64'
@@ -135,9 +136,20 @@ def settings_text(experiment: Mapping[str, Any]) -> str:
     parts = [options_text(experiment[key]) for key in ("data", "model")]
     for key in SHOWN:
         value = experiment.get(key)
-        if value and value not in ("32-true", {"name": "default"}):
+        if value and value != "32-true":
             parts.append(f"{key} {options_text(value)}")
     return ", ".join(parts)
+
+
+def method_text(experiment: Mapping[str, Any]) -> str:
+    """The method of an experiment, and its loss if that is not the default.
+
+    >>> method_text({"method": {"name": "erm"}, "loss": {"name": "ls", "alpha": 0.05}})
+    'erm, loss ls(alpha=0.05)'
+    """
+    loss = experiment.get("loss", {"name": DEFAULT_LOSS})
+    text = options_text(experiment["method"])
+    return text if loss["name"] == DEFAULT_LOSS else f"{text}, loss {options_text(loss)}"
 
 
 def options_text(value: Any) -> str:

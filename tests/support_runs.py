@@ -73,6 +73,7 @@ def _evaluated(path: Path, task: str, seed: int, scale: float) -> dict[str, Any]
         "temperature": {
             "value": scaling.temperature,
             "status": scaling.fitted.status,
+            "note": scaling.fitted.note,
             "fitted on": scaling.provenance.as_dict(),
         },
     }

@@ -25,7 +25,7 @@ def test_table_and_json(files: Path) -> None:
     table = call(*arguments)
     assert table.exit_code == 0, table.output
     assert table.stdout.startswith("Too sure: ")
-    fitted = "converged, fitted on 200 samples of val"
+    fitted = "fitted on 200 samples of val"
     for shown in ("Accuracy", "Class-wise ECE", "before", "after temperature", fitted):
         assert shown in table.stdout
     found = json.loads(call(*arguments, "--json").stdout)
@@ -33,6 +33,17 @@ def test_table_and_json(files: Path) -> None:
     assert found["before"]["accuracy"]["low"] <= found["before"]["accuracy"]["value"]
     assert found["calibration"]["fitted_on"]["samples"] == 200
     assert found["split"] == "test"
+
+
+def test_a_temperature_that_rests_on_the_prior_is_told_everywhere(files: Path) -> None:
+    easy = np.eye(4).repeat(30, 0) * 5
+    save_predictions(files / "easy.npz", Predictions(logits=easy, targets=easy.argmax(1), split="val"))
+    arguments = ["evaluate", files / "test.npz", "--calibration", files / "easy.npz", *QUICK]
+    note = json.loads(call(*arguments, "--json").stdout)["calibration"]["note"]
+    assert "rests on the prior around 1" in note
+    table = call(*arguments, "--html", files / "r.html")
+    assert note in " ".join(table.stdout.split())
+    assert (files / "r.html").read_text().count(note) == 1
 
 
 def test_page_and_diagrams(files: Path) -> None:

@@ -32,6 +32,10 @@ def test_one_run_prints_its_test_metrics_on_the_first_rank(
     assert found[0]["seed"] == 0
     assert Path(found[0]["run"]).parent.name.startswith("moons-")
     assert "epoch 1/1" not in again.stderr  # finished: not run again
+    result = Path(found[0]["run"]) / "result.json"
+    marked = json.loads(result.read_text()) | {"temperature": {"note": "T = 0.5 rests on the prior."}}
+    result.write_text(json.dumps(marked))
+    assert call(*QUICK, "--out", tmp_path).stdout.endswith("seed-0: T = 0.5 rests on the prior.\n")
     monkeypatch.setenv("RANK", "1")
     other = call(*QUICK, "--out", tmp_path)
     assert (other.exit_code, other.stdout) == (0, "")

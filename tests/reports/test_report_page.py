@@ -75,12 +75,17 @@ def test_without_validation_there_is_no_after(tmp_path: Path) -> None:
 def test_warnings_name_what_does_not_compare(tmp_path: Path) -> None:
     first = make_run(tmp_path / "a", seed=0)
     make_run(tmp_path / "b", "mixup", seed=1)
-    fitted = {"value": 1.5, "status": "at upper bound", "fitted on": {"imitates": "released-protocol"}}
+    fitted = {
+        "value": 1.5,
+        "status": "at upper bound",
+        "note": "a sentence",
+        "fitted on": {"imitates": "released-protocol"},
+    }
     change(first, temperature=fitted)
     text = page_of(tmp_path)
     assert "not all run with the same seeds" in text
     assert "Imitates “released-protocol”" in text
-    assert "did not end at a minimum" in text
+    assert f"T is no inner minimum of the NLL (at upper bound) in {first}." in text
 
 
 def test_sections_of_others_stand_where_they_are_asked_for(tmp_path: Path) -> None:

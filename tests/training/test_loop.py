@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from tailormix.calibration.predictions import load_predictions
+from tailormix.calibration.temperature import PRIOR
 from tailormix.data import DataSplits
 from tailormix.data.splits import MemorySplit
 from tailormix.experiments import read
@@ -42,6 +43,7 @@ def test_a_run_folder_is_complete(tmp_path: Path) -> None:
     assert result["batches_in_memory"] == 1
     fitted = result["temperature"]["fitted on"]
     assert (fitted["split"], fitted["imitates"], "imitates" in result) == ("validation", None, False)
+    assert result["temperature"]["prior"] == PRIOR
     assert set(result["test"]) == set(result["validation"]) == {"before", "after temperature"}
     assert list((tmp_path / "tensorboard").glob("events.*"))
     test, validation = load_predictions(tmp_path), load_predictions(tmp_path / "validation.npz")
@@ -64,6 +66,7 @@ def test_the_released_protocol_selects_on_the_test_split_and_says_so(tmp_path: P
     assert result["test"]["before"]["accuracy"] == result["selection"]["score"]
     fitted = result["temperature"]["fitted on"]
     assert (fitted["split"], fitted["imitates"]) == ("test", "released-protocol")
+    assert result["temperature"]["prior"] is None  # nor has the released code one
     assert result["test"]["after temperature"]["nll"] <= result["test"]["before"]["nll"] + 1e-9
     record = json.loads((tmp_path / run_folder.EXPERIMENT).read_text())
     assert record["experiment"]["imitate"] == "released-protocol"
@@ -73,7 +76,7 @@ def test_the_protocol_counts_for_the_folder_and_is_checked() -> None:
     plain, leaking = read("moons"), read("moons", ["imitate=released-protocol"])
     assert fingerprint(plain) != fingerprint(leaking)
     assert fingerprint(plain) == fingerprint(read("moons", ['also=["cifar10-c"]']))  # same training
-    with pytest.raises(ValueError, match="did you mean 'released-protocol'"):
+    with pytest.raises(ValueError, match="Known: released-protocol"):
         Settings(imitate="released")
     with pytest.raises(ValueError, match="unknown data set of also 'cifar10-d'"):
         read("moons", ['also=["cifar10-d"]'])

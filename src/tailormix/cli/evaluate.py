@@ -133,11 +133,11 @@ def _remarks(found: Evaluation) -> list[str]:
     if found.calibration is not None:
         facts = found.calibration
         name = "temperature" if facts["kind"] == "temperature" else "scale"
-        status = f", {facts['status']}" if "status" in facts else ""
         where = facts["fitted_on"]["split"] or "a split without a name"
         lines.append(
-            f"{name} {facts[name]:.4f}{status}, fitted on {facts['fitted_on']['samples']} samples of {where}"
+            f"{name} {facts[name]:.4f}, fitted on {facts['fitted_on']['samples']} samples of {where}"
         )
+        lines += [facts["note"]] if facts.get("note") else []
     if found.imitates:
         lines.append(f"imitates {found.imitates}: calibrated on the evaluated points")
     return lines

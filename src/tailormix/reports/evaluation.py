@@ -10,7 +10,7 @@ import torch
 
 from tailormix import checks
 from tailormix.calibration.predictions import Predictions, check_use
-from tailormix.calibration.temperature import TemperatureScaling
+from tailormix.calibration.temperature import PRIOR, TemperatureScaling
 from tailormix.calibration.variance import VarianceScaling
 from tailormix.metrics.bootstrap import (
     Interval,
@@ -149,7 +149,7 @@ def _fitted(
         return VarianceScaling().fit(calibration, imitate=imitate)
     if not (predictions.from_logits and calibration.from_logits):
         raise ValueError("temperature needs logits in both files, got probabilities")
-    return TemperatureScaling().fit(calibration, imitate=imitate)
+    return TemperatureScaling(prior=None if imitate else PRIOR).fit(calibration, imitate=imitate)
 
 
 def _classification(
@@ -219,9 +219,11 @@ def _told(progress: Progress | None, task: str, total: int) -> Callable[[int], o
 
 def _describe(scaler: TemperatureScaling | VarianceScaling) -> dict[str, Any]:
     """Return what was fitted, how the search ended, and on which points."""
+    note = {"note": scaler.fitted.note} if isinstance(scaler, TemperatureScaling) else {}
     return {
         "kind": scaler.kind,
         **_finite(asdict(scaler.fitted)),
+        **note,
         "fitted_on": scaler.provenance.as_dict(),
     }
 

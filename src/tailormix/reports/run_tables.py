@@ -209,16 +209,16 @@ def notes_of(problem: Problem) -> list[str]:
             f"Imitates “{', '.join(sorted(leaks))}”: the temperature was fitted on points that it is "
             "evaluated on. These numbers are for comparison with published ones only."
         )
-    poor = [str(run.path) for run, found in fitted if found.get("status", "converged") not in GOOD]
-    if poor:
-        notes.append(f"The search for a temperature did not end at a minimum in {', '.join(poor)}.")
+    endings: dict[str, list[str]] = {}
+    for run, found in fitted:
+        if found.get("note"):
+            endings.setdefault(str(found.get("status")), []).append(str(run.path))
+    notes += [
+        f"T is no inner minimum of the NLL ({how}) in {', '.join(runs)}." for how, runs in endings.items()
+    ]
     if len({tuple(group.seeds) for group in problem.groups}) > 1:
         notes.append("The methods were not all run with the same seeds.")
     return notes
-
-
-#: endings of the search that give the best temperature
-GOOD = ("converged", "flat", "not better than T = 1")
 
 
 def versions_of(runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import torch
 
 from tailormix.calibration.dropout import mc_dropout, predict
 from tailormix.calibration.predictions import Predictions, save_predictions
-from tailormix.calibration.temperature import TemperatureScaling
+from tailormix.calibration.temperature import PRIOR, TemperatureScaling
 from tailormix.metrics.classification import accuracy, ece, nll, summary
 from tailormix.metrics.regression import mae, mape, regression_summary, rmse
 from tailormix.training.seeding import Stream, derive, share
@@ -77,13 +77,15 @@ def scale_temperature(
     """Fit the temperature on the split that selects; return its record, and the metrics after it by split.
 
     Metrics of the very points it was fitted on say how well it can fit, no more; for validation that is what
-    the paper's cross-validation reports.
+    the paper's cross-validation reports. The released protocol has no prior, as the released code has none.
     """
     imitate, source = settings.imitate or None, selecting_split(settings)
-    scaling = TemperatureScaling().fit(found[source], imitate=imitate)
+    scaling = TemperatureScaling(prior=None if imitate else PRIOR).fit(found[source], imitate=imitate)
     record = {
         "value": scaling.temperature,
+        "prior": scaling.prior,
         "status": scaling.fitted.status,
+        "note": scaling.fitted.note,
         "fitted on": scaling.provenance.as_dict(),
     }
     after = {source: replace(found[source], logits=found[source].logits / scaling.temperature)}

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import minimize_scalar
 from sklearn.base import clone
-from sklearn.metrics import log_loss
 
 from integrations.sklearn.quick import X, Y, classifier
 from tailormix import SKMixup
-from tailormix.integrations.sklearn.classifier import PRIOR, careful_temperature
 
 NAMES = np.array(["ant", "bee", "cat"])
 
@@ -35,28 +32,6 @@ def test_probabilities_are_scaled_logits() -> None:
     with torch.no_grad():
         logits = model.module_(torch.tensor(model.scaler_.transform(X), dtype=torch.float32))
     assert np.allclose(found, (logits / model.temperature_).softmax(1), atol=1e-5)
-
-
-@pytest.mark.parametrize(("rows", "strength"), [(5, 4.0), (20, 0.3), (300, 6.0)])
-def test_the_temperature_is_the_mode_under_its_prior(rows: int, strength: float) -> None:
-    """Against a bounded search by scipy over scikit-learn's log loss."""
-    random = np.random.default_rng(rows)
-    logits, y = random.normal(size=(rows, 3)) * strength, np.arange(rows) % 3
-
-    def objective(t: float) -> float:
-        p = torch.tensor(logits / np.exp(t)).softmax(1).numpy()
-        return rows * log_loss(y, p, labels=[0, 1, 2]) + t * t / (2 * PRIOR**2)
-
-    best = minimize_scalar(objective, bounds=(-4, 4), method="bounded", options={"xatol": 1e-9})
-    assert careful_temperature(torch.tensor(logits), torch.tensor(y)) == pytest.approx(
-        np.exp(best.x), rel=1e-4
-    )
-
-
-def test_rows_all_right_do_not_freeze_the_temperature() -> None:
-    """Every row right: without a prior T would fall to its bound."""
-    logits = torch.eye(3).repeat(4, 1) * 3
-    assert 0.2 < careful_temperature(logits, logits.argmax(1)) < 1
 
 
 def test_the_temperature_comes_from_rows_the_module_has_not_seen() -> None:

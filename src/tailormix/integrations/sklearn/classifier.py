@@ -12,10 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import column_or_1d, validate_data
 from torch.nn import functional
 
-from tailormix.calibration.temperature import fit_temperature
+from tailormix.calibration.temperature import TemperatureScaling
 from tailormix.integrations.sklearn.base import SPARSE, MixupEstimator, dense, method_of
 from tailormix.integrations.sklearn.network import Network, Problem
-from tailormix.metrics.inputs import classification_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from tailormix.method import Method
 
     Array = npt.NDArray[Any]
-
-PRIOR = 0.7  # standard deviation of log T before any row is seen
 
 
 @final
@@ -179,7 +176,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         return torch.as_tensor(weights / weights.mean(), dtype=torch.float32)
 
     def _calibrate(self, network: Network, X: Array, y: Array) -> None:
-        self.temperature_ = careful_temperature(network.outputs(X), network.targets(y))
+        self.temperature_ = TemperatureScaling().fit(network.outputs(X), network.targets(y)).temperature
 
     def _skip_calibration(self) -> None:
         self.temperature_ = 1.0
@@ -192,20 +189,3 @@ def _weighted(weights: Tensor | None) -> Criterion:
         return functional.cross_entropy(logits, targets, weights, reduction="none")
 
     return criterion
-
-
-def careful_temperature(logits: Tensor, targets: Tensor) -> float:
-    """T that minimises n · NLL(z / T) + (log T)² / (2 · 0.7²): the mode under a log-normal prior around 1.
-
-    A few dozen rows often are all classified correctly. Their NLL alone falls for ever as T → 0; the prior,
-    worth a handful of rows, keeps T near 1 there and does not matter where rows are many.
-
-    >>> z = torch.tensor([[2.0, 0.0]]).repeat(400, 1)
-    >>> y = torch.tensor([0, 0, 0, 1]).repeat(100)
-    >>> round(careful_temperature(z, y), 2)  # 2 / log 3 = 1.82 without the prior
-    1.8
-    >>> round(careful_temperature(z[:3], y[:3]), 2)
-    0.77
-    """
-    inputs = classification_inputs(logits, targets, from_logits=True)
-    return fit_temperature(inputs, prior=PRIOR).temperature

@@ -114,7 +114,11 @@ def selecting_split(settings: Settings) -> str:
 
 
 def predict_split(setup: Setup, name: str, fabric: Fabric, settings: Settings) -> Predictions:
-    """Logits of a classifier, mean and standard deviation of a regression, with targets and ids."""
+    """Logits of a classifier, mean and standard deviation of a regression, with targets and ids.
+
+    Targets that were standardised for training only are turned back into the user's units, and so are means
+    and standard deviations.
+    """
     split = getattr(setup.data, name)
     rows = {"targets": split.targets.cpu(), "ids": split.ids.cpu(), "split": name}
     if setup.data.task == "classification":
@@ -124,6 +128,10 @@ def predict_split(setup: Setup, name: str, fabric: Fabric, settings: Settings) -
     else:
         mean = outputs(setup.model, split, fabric, settings)
         std = torch.zeros_like(mean)
+    if setup.data.target_units is not None:
+        centre, spread = (values.cpu() for values in setup.data.target_units)
+        rows["targets"] = (rows["targets"] * spread + centre).float()
+        mean, std = (mean * spread + centre).float(), (std * spread).float()
     return Predictions(mean=mean, std=std, **rows)
 
 

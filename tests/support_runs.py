@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from support_metrics import classifier, regressor
-from tailormix.calibration import TemperatureScaling
+from tailormix.calibration import TemperatureScaling, VarianceScaling
 from tailormix.calibration.predictions import Predictions, save_predictions
-from tailormix.training.evaluating import measure
+from tailormix.training.evaluating import apply_calibrator, measure
 
 VERSIONS = {"versions": {"python": "3.11.7", "torch": "2.13.0"}, "commit": "0123abc"}
 
@@ -57,7 +57,8 @@ def _evaluated(path: Path, task: str, seed: int, scale: float) -> dict[str, Any]
         mean, std, targets = regressor(200, seed=seed)
         test = Predictions(mean=mean, std=scale * std, targets=targets, ids=torch.arange(200), split="test")
         save_predictions(path / "predictions.npz", test)
-        return {"test": {"before": measure(test)}}
+        after = apply_calibrator(VarianceScaling().fit(mean, scale * std, targets), test)
+        return {"test": {"before": measure(test), "after variance scaling": measure(after)}}
     logits, targets = classifier(300, seed=seed, scale=scale)
     ids = torch.arange(300)
     parts = {"validation": ids[:100], "test": ids[100:]}

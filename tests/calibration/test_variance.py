@@ -1,5 +1,7 @@
 """Variance scaling."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -42,12 +44,27 @@ def test_predictions_are_guarded_and_keep_their_mean() -> None:
         VarianceScaling().fit(test)
 
 
+def test_without_any_spread_each_output_gets_its_root_mean_squared_error(tmp_path: Path) -> None:
+    mean, targets = np.zeros((4, 2)), np.array([[3.0, 30.0], [-4.0, 40.0], [5.0, -50.0], [0.0, 0.0]])
+    scaler = VarianceScaling().fit(mean, np.zeros((4, 2)), targets)
+    again = VarianceScaling.load(scaler.save(tmp_path / "calibrator.json"))
+    assert again.transform(np.zeros((3, 2))) == pytest.approx(np.sqrt([[12.5, 1250.0]] * 3))
+    assert (again.scale, "No spread was predicted" in again.fitted.note) == (pytest.approx(1), True)
+
+
+def test_a_row_without_spread_counts_as_the_smallest_other_one() -> None:
+    """S = (1² + ½² + 1²) / 3 = 0.75."""
+    scaler = VarianceScaling().fit(np.zeros(3), np.array([1.0, 2.0, 0.0]), np.array([1.0, 1.0, 1.0]))
+    assert scaler.scale == pytest.approx(0.75)
+    assert scaler.transform(np.array([0.0, 3.0])) == pytest.approx(np.array([1.0, 3.0]) * 0.75**0.5)
+    assert scaler.fitted.note == ""
+
+
 def test_bad_use() -> None:
     one = np.ones(2)
-    with pytest.raises(ValueError, match="std must be > 0"):
-        VarianceScaling().fit(one, one * 0, one)
-    with pytest.raises(ValueError, match="targets must differ from mean"):
-        VarianceScaling().fit(one, one, one)
+    for std in (one, 0 * one):
+        with pytest.raises(ValueError, match="targets must differ from mean"):
+            VarianceScaling().fit(one, std, one)
     with pytest.raises(RuntimeError, match="not fitted"):
         VarianceScaling().transform(one)
     with pytest.raises(ValueError, match="classifier"):

@@ -15,7 +15,7 @@ from scipy import special, stats
 import tailormix
 from helpers import run_python
 from tailormix import data
-from tailormix.calibration import TemperatureScaling, VarianceScaling
+from tailormix.calibration import VarianceScaling
 from tailormix.calibration.predictions import load_predictions
 from tailormix.data.preprocessing import ArrayPreprocessing
 from tailormix.experiments import Experiment, building
@@ -48,10 +48,7 @@ def train(folder: Path, targets: str, model: str) -> Path:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(building.data, "load", loaded)
-        result = run_experiment(Experiment.from_dict(experiment), folder / "run")
-    kind = TemperatureScaling if targets == "classes" else VarianceScaling
-    kind().fit(load_predictions(folder / "run" / "validation.npz")).save(folder / "run" / "calibrator.json")
-    (folder / "run" / "result.json").write_text(json.dumps({"variance": 1, **result}))
+        run_experiment(Experiment.from_dict(experiment), folder / "run")
     return folder / "run"
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from tailormix import calibration
 from tailormix.calibration.predictions import load_predictions
 from tailormix.calibration.temperature import PRIOR
 from tailormix.data import DataSplits
@@ -67,6 +68,11 @@ def test_the_released_protocol_selects_on_the_test_split_and_says_so(tmp_path: P
     fitted = result["temperature"]["fitted on"]
     assert (fitted["split"], fitted["imitates"]) == ("test", "released-protocol")
     assert result["temperature"]["prior"] is None  # nor has the released code one
+    scaler = calibration.load(tmp_path / run_folder.CALIBRATOR)
+    assert (scaler.temperature, scaler.provenance.imitates) == (
+        result["temperature"]["value"],
+        "released-protocol",
+    )
     assert result["test"]["after temperature"]["nll"] <= result["test"]["before"]["nll"] + 1e-9
     record = json.loads((tmp_path / run_folder.EXPERIMENT).read_text())
     assert record["experiment"]["imitate"] == "released-protocol"
@@ -90,6 +96,15 @@ def test_regression_has_a_spread_by_dropout(tmp_path: Path) -> None:
     assert set(rows_of(tmp_path / "run")[0]["validation"]) == {"mse"}
     assert {"rmse", "uce", "ence", "coverage"} <= set(result["test"]["before"])
     assert (load_predictions(tmp_path / "run").std > 0).all()
+    fitted = load_predictions(tmp_path / "run" / "validation.npz")
+    scale = np.mean(((fitted.targets - fitted.mean) / fitted.std) ** 2)
+    assert calibration.load(tmp_path / "run" / run_folder.CALIBRATOR).scale == pytest.approx(scale, rel=1e-5)
+    assert result["variance"]["value"] == pytest.approx(scale, rel=1e-5)
+    assert result["variance"]["fitted on"]["split"] == "validation"
+    assert set(result["test"]) == set(result["validation"]) == {"before", "after variance scaling"}
+    before, after = result["validation"]["before"], result["validation"]["after variance scaling"]
+    assert after["gaussian_nll"] < before["gaussian_nll"]
+    assert after["rmse"] == before["rmse"]
 
 
 class Constant(nn.Module):
@@ -107,12 +122,23 @@ def test_equal_errors_keep_the_later_epoch_and_no_test_split_is_fine(tmp_path: P
     x, y, ids = torch.rand(12, 2), torch.rand(12, 1), torch.arange(12)
     part, nothing = MemorySplit(x, y, ids), MemorySplit(x[:0], y[:0], ids[:0])
     settings = Settings(epochs=3, batch=4, optimiser=Choice("sgd", {"lr": 0.1}), accelerator="cpu")
-    setup = Setup(DataSplits("made", "regression", part, part, nothing, 1), Constant(), build_method("erm"))
+    units = (torch.tensor([50.0]), torch.tensor([10.0]))
+    splits = DataSplits("made", "regression", part, part, nothing, 1, target_units=units)
+    setup = Setup(splits, Constant(), build_method("erm"))
     run_folder.prepare(tmp_path)
     result = run(make_fabric(settings), lambda: setup, settings, tmp_path, report=silent, facts={})
     assert result["best_epoch"] == 3
     assert "test" not in result
     assert set(result["validation"]["before"]) == {"rmse", "mae", "mape"}  # no dropout, no spread
+    error = 10 * y.square().mean().sqrt().item()  # the model says 0, in the user's units 50
+    assert rows_of(tmp_path)[-1]["validation"]["mse"] == pytest.approx(error**2, rel=1e-5)
+    assert result["selection"]["score"] == pytest.approx(-((error / 10) ** 2), rel=1e-5)
+    after = result["validation"]["after variance scaling"]
+    assert after["rmse"] == pytest.approx(error, rel=1e-5)
+    assert after["uce"] == pytest.approx(0, abs=1e-3)  # one constant spread, of the size of the errors
+    scaler = calibration.load(tmp_path / run_folder.CALIBRATOR)
+    assert scaler.transform(torch.zeros(2, 1)).tolist() == [[pytest.approx(error, rel=1e-5)]] * 2
+    assert "No spread was predicted" in result["variance"]["note"]
     assert is_better(-1.0, -1.0, "regression")
     assert not is_better(1.0, 1.0, "classification")
     assert is_better(None, None, "classification")

@@ -119,5 +119,6 @@ def _print(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None:
         for stage, metrics in row.get("test", {}).items():
             values = " · ".join(f"{name} {value:.4g}" for name, value in metrics.items())
             typer.echo(f"{row['run']}: test {stage}: {values}")
-        if note := row.get("temperature", {}).get("note"):
-            typer.echo(f"{row['run']}: {note}")
+        for calibrator in ("temperature", "variance"):
+            if note := row.get(calibrator, {}).get("note"):
+                typer.echo(f"{row['run']}: {note}")

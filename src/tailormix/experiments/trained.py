@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
-MODEL, PREPROCESSING, CALIBRATOR = "model.json", "preprocessing.safetensors", "calibrator.json"
+MODEL, PREPROCESSING = "model.json", "preprocessing.safetensors"
 FORMAT = 1
 _KEYS = {"task": str, "outputs": int, "class_names": list, "model": dict, "samples": int, "seed": int}
 
@@ -123,10 +123,10 @@ class TrainedRun:
         if not 0 < checks.number("coverage", coverage) < 1:
             raise ValueError(f"coverage must lie between 0 and 1, got {coverage}")
         mean, std = self._moments(X)
-        if calibrated and self.calibrator is not None:
-            std = self.calibrator.transform(std)
         centre, spread = (values.double() for values in self.target_units)
         mean, std = mean * spread + centre, std * spread
+        if calibrated and self.calibrator is not None:
+            std = self.calibrator.transform(std)
         half = NormalDist().inv_cdf(0.5 + coverage / 2) * std
         found = (mean, std, mean - half, mean + half)
         return Interval(*(values[:, 0].numpy() if mean.shape[1] == 1 else values.numpy() for values in found))
@@ -222,7 +222,7 @@ def _load(
         description["task"],
         model.eval().to(device),
         preprocessing.to(device),
-        calibration.load(_need(path, CALIBRATOR)) if calibrated else None,
+        calibration.load(_need(path, run_folder.CALIBRATOR)) if calibrated else None,
         tuple(names) if classification else (),
         tuple(description.get("target_names", ())),
         (torch.tensor(centre), torch.tensor(spread)),

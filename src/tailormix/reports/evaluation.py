@@ -219,11 +219,10 @@ def _told(progress: Progress | None, task: str, total: int) -> Callable[[int], o
 
 def _describe(scaler: TemperatureScaling | VarianceScaling) -> dict[str, Any]:
     """Return what was fitted, how the search ended, and on which points."""
-    note = {"note": scaler.fitted.note} if isinstance(scaler, TemperatureScaling) else {}
     return {
         "kind": scaler.kind,
         **_finite(asdict(scaler.fitted)),
-        **note,
+        "note": scaler.fitted.note,
         "fitted_on": scaler.provenance.as_dict(),
     }
 

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from tailormix.reports.runs import Run, Skipped
 
 
-BEFORE, AFTER = "before", "after temperature"
+BEFORE, AFTER, SCALED = "before", "after temperature", "after variance scaling"
+#: headings of the stages where a table has several
+STAGES = {BEFORE: "before", AFTER: "after T", SCALED: "after scaling"}
+#: metrics that no calibration changes
+UNCHANGED = ("accuracy", "rmse", "mae", "mape")
 #: columns of the summary; a second table has all metrics
 MAIN = {
     "classification": ("accuracy", "ece", "aece", "nll"),
-    "regression": ("rmse", "mape", "mae", "gaussian_nll", "ence", "uce", "coverage"),
+    "regression": ("rmse", "mape", "mae", "gaussian_nll", "ence", "coverage"),
 }
 #: columns that fit into a terminal
 SHORT = {"classification": ("accuracy", "ece", "nll"), "regression": ("rmse", "mape", "ence")}
@@ -53,12 +57,12 @@ class MetricTable:
 
 
 def metric_table(problem: Problem, names: Sequence[str], *, temperatures: bool = False) -> MetricTable:
-    """Some metrics of a problem's groups, before and after temperature, and the temperatures themselves."""
+    """Some metrics of a problem's groups, before and after calibration, and the temperatures themselves."""
     headings, columns = [], []
     for name in names:
         stages = _stages(problem, name)
         for stage in stages:
-            small = {BEFORE: "before", AFTER: "after T"}[stage] if len(stages) > 1 else ""
+            small = STAGES[stage] if len(stages) > 1 else ""
             headings.append((_title(name), small))
             columns.append(_cells(problem, name, stage))
     if temperatures:
@@ -83,8 +87,8 @@ def every_metric(problem: Problem) -> list[tuple[str, str, list[Cell]]]:
 
 
 def _stages(problem: Problem, name: str) -> list[str]:
-    """The stages in which any group has this metric; accuracy is the same before and after."""
-    stages = (BEFORE,) if name == "accuracy" else (BEFORE, AFTER)
+    """The stages in which any group has this metric, without repeating those that stay the same."""
+    stages = (BEFORE,) if name in UNCHANGED else STAGES
     return [stage for stage in stages if any(group.metric(stage, name).n for group in problem.groups)]
 
 

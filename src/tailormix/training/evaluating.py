@@ -1,6 +1,6 @@
-"""Predictions of a model, and the metrics computed from them.
+"""Predictions of a model, their calibration, and the metrics computed from them.
 
-Weights are selected and the temperature is fitted on the validation split. Only a run that imitates the
+Weights are selected and the calibrator is fitted on the validation split. Only a run that imitates the
 released protocol uses the test split for both, and its result says so.
 """
 
@@ -14,8 +14,10 @@ import torch
 from tailormix.calibration.dropout import mc_dropout, predict
 from tailormix.calibration.predictions import Predictions, save_predictions
 from tailormix.calibration.temperature import PRIOR, TemperatureScaling
+from tailormix.calibration.variance import VarianceScaling
 from tailormix.metrics.classification import accuracy, ece, nll, summary
 from tailormix.metrics.regression import mae, mape, regression_summary, rmse
+from tailormix.training.run_folder import CALIBRATOR
 from tailormix.training.seeding import Stream, derive, share
 
 if TYPE_CHECKING:
@@ -33,10 +35,14 @@ if TYPE_CHECKING:
 ROWS = 1024  # of one pass without gradient: fast enough, and small enough for a series of 321 clients
 #: the test split has the name that ``tailormix evaluate FOLDER`` looks for
 FILES = {"validation": "validation.npz", "test": "predictions.npz"}
+#: what a result calls the metrics after each kind of calibrator
+AFTER = {"temperature": "after temperature", "variance": "after variance scaling"}
 
 
 def validate(setup: Setup, fabric: Fabric, settings: Settings) -> tuple[dict[str, float], float | None]:
-    """Metrics on the split that selects, and the score: accuracy, or minus the squared error.
+    """Metrics on the split that selects, and the score: accuracy, or minus the squared error in training.
+
+    The squared error that is shown is in the user's units.
 
     A data set without a validation split has no score: its last epoch is kept, never one that the test split
     chose.
@@ -47,15 +53,16 @@ def validate(setup: Setup, fabric: Fabric, settings: Settings) -> tuple[dict[str
         return {}, None
     found, targets = outputs(setup.model, split, fabric, settings), split.targets.cpu()
     if setup.data.task == "regression":
-        error = float((found.double() - targets.double()).square().mean())
-        return {"mse": error}, -error
+        squared = (found.double() - targets.double()).square()
+        _, spread = setup.data.target_units or (None, torch.ones(()))
+        return {"mse": float((squared * spread.cpu().square()).mean())}, -float(squared.mean())
     functions = {"accuracy": accuracy, "nll": nll, "ece": ece}
     metrics = {name: float(metric(found, targets, from_logits=True)) for name, metric in functions.items()}
     return metrics, metrics["accuracy"]
 
 
 def evaluate(setup: Setup, fabric: Fabric, settings: Settings, path: Path) -> dict[str, Any]:
-    """Write predictions of the splits that have rows, and return their metrics by split."""
+    """Write predictions and the calibrator; return the metrics of the splits that have rows, and the fit."""
     splits = {"validation": setup.data.validation, "test": setup.data.test}
     found = {
         name: predict_split(setup, name, fabric, settings) for name, split in splits.items() if len(split)
@@ -64,47 +71,69 @@ def evaluate(setup: Setup, fabric: Fabric, settings: Settings, path: Path) -> di
         for name, predictions in found.items():
             save_predictions(path / FILES[name], predictions)
     result: dict[str, Any] = {name: {"before": measure(p)} for name, p in found.items()}
-    if setup.data.task == "classification" and selecting_split(settings) in found:
-        result["temperature"], after = scale_temperature(found, settings)
-        for name, metrics in after.items():
-            result[name]["after temperature"] = metrics
+    calibrator = fit_calibrator(found, settings)
+    if calibrator is not None:
+        if fabric.is_global_zero:
+            calibrator.save(path / CALIBRATOR)
+        result[calibrator.kind] = describe(calibrator)
+        for name, predictions in found.items():
+            result[name][AFTER[calibrator.kind]] = measure(apply_calibrator(calibrator, predictions))
     return result
 
 
-def scale_temperature(
+def fit_calibrator(
     found: Mapping[str, Predictions], settings: Settings
-) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
-    """Fit the temperature on the split that selects; return its record, and the metrics after it by split.
+) -> TemperatureScaling | VarianceScaling | None:
+    """Temperature, or variance scaling, fitted on the split that selects; None without rows or errors there.
 
-    Metrics of the very points it was fitted on say how well it can fit, no more; for validation that is what
-    the paper's cross-validation reports. The released protocol has no prior, as the released code has none.
+    The released protocol has no prior of the temperature, as the released code has none.
     """
-    imitate, source = settings.imitate or None, selecting_split(settings)
-    scaling = TemperatureScaling(prior=None if imitate else PRIOR).fit(found[source], imitate=imitate)
-    record = {
-        "value": scaling.temperature,
-        "prior": scaling.prior,
-        "status": scaling.fitted.status,
-        "note": scaling.fitted.note,
-        "fitted on": scaling.provenance.as_dict(),
-    }
-    after = {source: replace(found[source], logits=found[source].logits / scaling.temperature)}
-    after |= {name: scaling.transform(p, imitate=imitate) for name, p in found.items() if name != source}
-    return record, {name: measure(predictions) for name, predictions in after.items()}
+    imitate, rows = settings.imitate or None, found.get(selecting_split(settings))
+    if rows is None:
+        return None
+    if rows.task == "classification":
+        return TemperatureScaling(prior=None if imitate else PRIOR).fit(rows, imitate=imitate)
+    if bool((rows.mean == rows.targets).all()):
+        return None
+    return VarianceScaling().fit(rows, imitate=imitate)
+
+
+def apply_calibrator(
+    calibrator: TemperatureScaling | VarianceScaling, predictions: Predictions
+) -> Predictions:
+    """Calibrated predictions, also of the very points that the calibrator was fitted on.
+
+    Metrics of those say how well it can fit, no more; for validation that is what the paper's
+    cross-validation reports.
+    """
+    if predictions.task == "classification":
+        return replace(predictions, logits=calibrator.transform(predictions.logits))
+    return replace(predictions, std=calibrator.transform(predictions.std))
+
+
+def describe(calibrator: TemperatureScaling | VarianceScaling) -> dict[str, Any]:
+    """What a result says about a calibrator: its number, how it was found, and on which points."""
+    if isinstance(calibrator, TemperatureScaling):
+        facts = {"prior": calibrator.prior, "status": calibrator.fitted.status}
+        value = calibrator.temperature
+    else:
+        facts, value = {}, calibrator.scale
+    fit = {"note": calibrator.fitted.note, "fitted on": calibrator.provenance.as_dict()}
+    return {"value": value, **facts, **fit}
 
 
 def measure(predictions: Predictions) -> dict[str, float]:
-    """Every metric of the task; without dropout there is no spread, and only errors are measured."""
+    """Every metric of the task; only errors where a row has no spread, as none has without dropout."""
     if predictions.task == "classification":
         return summary(predictions.logits, predictions.targets, from_logits=True)
-    if bool((predictions.std > 0).any()):
+    if bool((predictions.std > 0).all()):
         return regression_summary(predictions.mean, predictions.std, predictions.targets)
     errors = {"rmse": rmse, "mae": mae, "mape": mape}
     return {name: error(predictions.mean, predictions.targets) for name, error in errors.items()}
 
 
 def selecting_split(settings: Settings) -> str:
-    """The split that selects weights and fits the temperature.
+    """The split that selects weights and fits the calibrator.
 
     >>> from tailormix.training.settings import Settings
     >>> selecting_split(Settings()), selecting_split(Settings(imitate="released-protocol"))

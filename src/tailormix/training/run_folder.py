@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 CHECKPOINTS, METRICS, RESULT, EXPERIMENT = "checkpoints", "metrics.jsonl", "result.json", "experiment.json"
+CALIBRATOR = "calibrator.json"
 
 
 class RunError(ValueError):

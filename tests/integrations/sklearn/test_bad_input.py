@@ -10,7 +10,7 @@ from integrations.sklearn.quick import REAL, X, Y, classifier, regressor
 from tailormix import Mixup
 from tailormix.integrations.sklearn import network
 
-HOLED = np.where(np.arange(X.size).reshape(X.shape) == 5, np.nan, X)
+ENDLESS = np.where(np.arange(X.size).reshape(X.shape) == 5, np.inf, X)
 
 
 @pytest.fixture(autouse=True)
@@ -26,14 +26,14 @@ def _no_training(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("make", "rows", "y", "told"),
     [
-        (classifier, HOLED, Y, "Input X contains NaN"),
+        (classifier, ENDLESS, Y, "Input X contains infinity"),
         (classifier, X[:, 0], Y, "Expected 2D array, got 1D array"),
         (classifier, X, Y[:-1], "inconsistent numbers of samples"),
         (classifier, X, np.zeros(60), "at least 2 classes, got one class"),
         (classifier, X, REAL, "Unknown label type"),
         (classifier, X[:0], Y[:0], "0 sample"),
         (classifier, X[:1], Y[:1], "1 sample"),
-        (regressor, HOLED, REAL, "Input X contains NaN"),
+        (regressor, ENDLESS, REAL, "Input X contains infinity"),
         (regressor, X, np.where(REAL > 0, np.inf, REAL), "Input y contains infinity"),
         (regressor, X[:1], REAL[:1], "1 sample"),
         (regressor, X, REAL[:-1], "inconsistent numbers of samples"),

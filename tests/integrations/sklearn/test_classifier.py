@@ -30,7 +30,7 @@ def test_probabilities_are_scaled_logits() -> None:
     assert np.allclose(np.log(found), model.predict_log_proba(X))
     assert np.array_equal(model.classes_[found.argmax(1)], model.predict(X))
     with torch.no_grad():
-        logits = model.module_(torch.tensor(model.scaler_.transform(X), dtype=torch.float32))
+        logits = model.module_(model.preprocessing_(torch.tensor(X)))
     assert np.allclose(found, (logits / model.temperature_).softmax(1), atol=1e-5)
 
 
@@ -38,8 +38,8 @@ def test_the_temperature_comes_from_rows_the_module_has_not_seen() -> None:
     """It is the same with and without a second training on all rows, and 1 without calibration."""
     once, twice = classifier(refit=False).fit(X, Y), classifier(refit=True).fit(X, Y)
     assert once.temperature_ == twice.temperature_ != 1
-    assert not np.array_equal(once.scaler_.mean_, twice.scaler_.mean_)
-    assert np.allclose(twice.scaler_.mean_, X.mean(0))
+    assert not torch.equal(once.preprocessing_.centre, twice.preprocessing_.centre)
+    assert np.allclose(twice.preprocessing_.centre, X.mean(0))
     assert classifier(calibrate=False).fit(X, Y).temperature_ == 1
 
 
@@ -68,11 +68,11 @@ def test_early_stopping_keeps_the_best_weights() -> None:
 def test_warm_start_goes_on() -> None:
     model = classifier(warm_start=True).fit(X, Y)
     first = list(model.loss_curve_)
-    scaler = model.scaler_.mean_.copy()
+    centre = model.preprocessing_.centre
     model.fit(X, Y)
     assert model.n_iter_ == 6
     assert model.loss_curve_[:3] == first
-    assert np.array_equal(scaler, model.scaler_.mean_)
+    assert torch.equal(centre, model.preprocessing_.centre)
     with pytest.raises(ValueError, match="classes must stay"):
         model.fit(X, NAMES[Y])
 
@@ -84,7 +84,8 @@ def test_partial_fit_learns_batch_by_batch() -> None:
             model.partial_fit(X[rows], Y[rows], classes=[0, 1, 2])
     assert model.n_iter_ == 45
     assert model.temperature_ == 1
-    assert np.allclose(model.scaler_.mean_, X.mean(0))
+    assert np.allclose(model.preprocessing_.centre, X.mean(0))
+    assert np.allclose(model.preprocessing_.spread, X.std(0))
     assert model.score(X, Y) > 0.85
 
 

@@ -56,6 +56,61 @@ def test_data_frames(make: Any, y: Any) -> None:
         model.predict(frame[list("dcba")])
 
 
+def mixed_frame() -> pd.DataFrame:
+    """Numbers, categories, words and truth values, with missing values among each."""
+    frame = pd.DataFrame(
+        {
+            "size": np.where(np.arange(60) % 7 == 0, np.nan, X[:, 0]),
+            "colour": np.array(["red", "green", None])[Y],
+            "grade": pd.Categorical(np.arange(60) % 4),
+            "rooms": pd.array([None if k % 9 == 0 else k % 5 for k in range(60)], dtype="Int64"),
+            "sold": pd.array([None if k % 11 == 0 else k % 2 == 0 for k in range(60)], dtype="boolean"),
+        }
+    )
+    return frame.astype({"colour": "string"})
+
+
+@pytest.mark.parametrize(("make", "y"), CASES)
+def test_data_frames_of_numbers_words_and_gaps(make: Any, y: Any) -> None:
+    """One preprocessing for all of them, fitted on the rows that are trained on."""
+    frame = mixed_frame()
+    model = make().fit(frame, y)
+    assert list(model.feature_names_in_) == list(frame)
+    plain, colours = ["size", "rooms", "sold"], ["colour=green", "colour=red", "colour is missing"]
+    grades = [f"grade={k}" for k in range(4)]
+    assert model.preprocessing_.output_names() == plain + colours + grades + [
+        f"{n} is missing" for n in plain
+    ]
+    found = model.predict(frame)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(frame), found)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert np.array_equal(model.predict(frame.astype(object).to_numpy()), found)
+    assert model.partial_fit(frame[:20], y[:20]).n_iter_ == 4
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["size", "colour"]])
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        model.predict(frame[:0])
+
+
+def test_words_carry_over() -> None:
+    """The colour tells the class: with it the classifier is right, and unseen colours are no error."""
+    frame = mixed_frame()[["colour", "sold"]]
+    model = classifier(max_iter=40, learning_rate=0.03).fit(frame, Y)
+    assert model.score(frame, Y) == 1
+    assert np.allclose(model.predict_proba(frame.assign(colour="violet")).sum(1), 1)
+
+
+@pytest.mark.parametrize(("make", "y"), CASES)
+def test_missing_numbers_in_arrays(make: Any, y: Any) -> None:
+    """The same answers as from a data frame: the median, and a column that says what was missing."""
+    holed = np.where(np.arange(X.size).reshape(X.shape) % 5 == 0, np.nan, X)
+    model = make().fit(holed, y)
+    assert len(model.preprocessing_.output_names()) == 8
+    assert np.array_equal(
+        make().fit(pd.DataFrame(holed), y).predict(pd.DataFrame(holed)), model.predict(holed)
+    )
+
+
 @pytest.mark.parametrize(("make", "y"), CASES)
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_array])
 def test_sparse_matrices(make: Any, y: Any, form: Any) -> None:

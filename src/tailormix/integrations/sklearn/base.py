@@ -10,9 +10,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from tailormix import checks
+from tailormix.data.files.tables import read_table
 from tailormix.integrations.sklearn.network import (
     History,
     Network,
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from sklearn.preprocessing import StandardScaler
     from torch import nn, optim
+
+    from tailormix.data.preprocessing import TablePreprocessing
+    from tailormix.integrations.sklearn.network import Inputs
 
     Array = npt.NDArray[Any]
 
@@ -194,14 +198,15 @@ def _too_few(rows: int, free: int) -> str:
 
 
 LARGEST_SEED = 2**31 - 1
-SPARSE = ("csr", "csc")  # formats taken as they are; others are converted
+#: how scikit-learn checks a matrix of numbers: these sparse formats are taken as they are
+NUMBERS = {"accept_sparse": ("csr", "csc"), "dtype": np.float64, "ensure_all_finite": "allow-nan"}
 
 
 class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Trains a module with any method; a subclass says what the targets are and what is calibrated."""
 
     module_: nn.Module
-    scaler_: StandardScaler
+    preprocessing_: TablePreprocessing
     target_scaler_: StandardScaler | None
     loss_curve_: list[float]
     validation_curve_: list[float]
@@ -210,15 +215,15 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     _optimiser: optim.Optimizer | None
 
     @abstractmethod
-    def _read(self, X: Any, y: Any, *, first: bool, incremental: bool) -> tuple[Array, Array]:
-        """Checked inputs (n, d) and targets: class numbers (n,) or real (n, outputs)."""
+    def _read(self, X: Any, y: Any, *, first: bool, incremental: bool) -> tuple[Inputs, Array]:
+        """Checked inputs and targets: class numbers (n,) or real (n, outputs)."""
 
     @abstractmethod
     def _problem(self, y: Array) -> Problem:
         """What is to be learned from these targets."""
 
     @abstractmethod
-    def _calibrate(self, network: Network, X: Array, y: Array) -> None:
+    def _calibrate(self, network: Network, X: Inputs, y: Array) -> None:
         """Fit the calibration on rows that the network has not seen."""
 
     @abstractmethod
@@ -226,7 +231,10 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Leave the outputs as they are."""
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Train on X (n, d) and y. Sparse X is made dense at once: centred columns have no zeros to skip."""
+        """Train on X and y: numbers (n, d), NaN for missing ones, or a data frame of numbers and words.
+
+        Sparse X is made dense at once: centred columns have no zeros to skip.
+        """
         options = options_of(self)
         start = self._network() if options.warm_start and hasattr(self, "module_") else None
         X, y = self._read(X, y, first=start is None, incremental=False)
@@ -272,12 +280,12 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _network(self) -> Network:
         """The fitted network."""
         check_is_fitted(self, "module_")
-        return Network(self.module_, self.scaler_, self.target_scaler_, self._precise)
+        return Network(self.module_, self.preprocessing_, self.target_scaler_, self._precise)
 
     def _store(self, network: Network, history: History, *, anew: bool) -> None:
         """Store what was trained; the curves continue unless training started anew."""
         self.module_ = network.module.eval()
-        self.scaler_, self.target_scaler_ = network.scaler, network.target_scaler
+        self.preprocessing_, self.target_scaler_ = network.preprocessing, network.target_scaler
         self._precise = network.precise
         if anew:
             self.loss_curve_, self.validation_curve_ = [], []
@@ -285,15 +293,46 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.validation_curve_ += history.validation
         self.n_iter_ = len(self.loss_curve_)
 
-    def _inputs(self, X: Any) -> Array:
+    def _inputs(self, X: Any) -> Inputs:
         """Checked inputs of a prediction."""
         check_is_fitted(self, "module_")
-        return dense(validate_data(self, X, reset=False, accept_sparse=SPARSE, dtype=np.float64))
+        table = read_words(self, X, reset=False)
+        return dense(validate_data(self, X, reset=False, **NUMBERS)) if table is None else table
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         return tags
+
+
+def read_rows(
+    estimator: MixupEstimator, X: Any, y: Any, *, first: bool, **options: Any
+) -> tuple[Inputs, Any]:
+    """X and y of a training, as scikit-learn checks them; ``options`` are those of its check of y."""
+    least = 1 + first
+    table = read_words(estimator, X, reset=first)
+    if table is None:
+        X, y = validate_data(estimator, X, y, reset=first, ensure_min_samples=least, **NUMBERS, **options)
+        return dense(X), y
+    placeholder = np.zeros((len(table), 1))
+    _, y = check_X_y(placeholder, y, estimator=estimator, ensure_min_samples=least, **options)
+    return table, y
+
+
+def read_words(estimator: MixupEstimator, X: Any, *, reset: bool) -> Inputs | None:
+    """A data frame as a table; None where X is to be read as a matrix of numbers.
+
+    Of arrays, words are taken only where the estimator was fitted on a data frame with words.
+    """
+    frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    words = not reset and any(column.kind == "category" for column in estimator.preprocessing_.columns)
+    if not frame and not words:
+        return None
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    if len(X) == 0:
+        raise ValueError("X must have a row or more, got 0 sample(s)")
+    return read_table(X) if frame else np.asarray(X, dtype=object)
 
 
 def dense(X: Any) -> Array:

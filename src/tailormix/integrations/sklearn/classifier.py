@@ -9,12 +9,12 @@ import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 from torch.nn import functional
 
 from tailormix.calibration.temperature import TemperatureScaling
-from tailormix.integrations.sklearn.base import SPARSE, MixupEstimator, dense, method_of
-from tailormix.integrations.sklearn.network import Network, Problem
+from tailormix.integrations.sklearn.base import MixupEstimator, method_of, read_rows
+from tailormix.integrations.sklearn.network import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tailormix.components import Criterion
+    from tailormix.integrations.sklearn.network import Inputs, Network
     from tailormix.method import Method
 
     Array = npt.NDArray[Any]
@@ -35,7 +36,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
     Args:
         method: a name of ``tailormix list methods``, or a ``Method``.
         method_options: settings of the method of that name, for example ``{"tau_std": 0.5}``.
-        module: a function (n_features, n_classes) → ``nn.Module``; by default an MLP with
+        module: a function (features after preprocessing, classes) → ``nn.Module``; by default an MLP with
             ``hidden_layer_sizes`` and ``dropout``.
         hidden_layer_sizes: widths of the MLP's hidden layers.
         dropout: its share of units dropped.
@@ -59,7 +60,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
     Attributes:
         classes_: labels, in the order of the columns of ``predict_proba``.
         temperature_: T; 1 without calibration.
-        module_, scaler_: the trained module, and the scale of its inputs.
+        module_, preprocessing_: the trained module, and what makes its inputs from rows of numbers or words.
         n_iter_, loss_curve_, validation_curve_: passes, and the losses of each.
 
     >>> from sklearn.datasets import load_iris
@@ -143,10 +144,8 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         X = self._inputs(X)
         return self._network().outputs(X) / self.temperature_
 
-    def _read(self, X: Any, y: Any, *, first: bool, incremental: bool) -> tuple[Array, Array]:
-        X, y = validate_data(
-            self, X, y, reset=first, accept_sparse=SPARSE, dtype=np.float64, ensure_min_samples=1 + first
-        )
+    def _read(self, X: Any, y: Any, *, first: bool, incremental: bool) -> tuple[Inputs, Array]:
+        X, y = read_rows(self, X, y, first=first)
         check_classification_targets(y)
         y = column_or_1d(y, warn=True)
         if not incremental:
@@ -154,7 +153,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise ValueError(f"y must hold classes of {list(self.classes_)} only, got {list(unknown)}")
-        return dense(X), np.searchsorted(self.classes_, y)
+        return X, np.searchsorted(self.classes_, y)
 
     def _set_classes(self, classes: Array, *, first: bool) -> None:
         if not first and not np.array_equal(classes, self.classes_):
@@ -175,7 +174,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[y])
         return torch.as_tensor(weights / weights.mean(), dtype=torch.float32)
 
-    def _calibrate(self, network: Network, X: Array, y: Array) -> None:
+    def _calibrate(self, network: Network, X: Inputs, y: Array) -> None:
         self.temperature_ = TemperatureScaling().fit(network.outputs(X), network.targets(y)).temperature
 
     def _skip_calibration(self) -> None:

@@ -13,6 +13,7 @@ import torch
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
+from tailormix.data.preprocessing import TablePreprocessing
 from tailormix.method import Method, Step
 from tailormix.models.mlp import MLP
 from tailormix.training.evaluating import ROWS, forward_batches, has_dropout
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
     from torch import Tensor, optim
 
     from tailormix.components import Criterion
+    from tailormix.data.files.tables import Table
     from tailormix.integrations.sklearn.base import Options
     from tailormix.training.progress import Reporter
 
     Array = npt.NDArray[Any]
-    #: inputs (n, d) and targets, class indices (n,) or real (n, outputs)
+    #: inputs as given: numbers (n, d) with NaN for missing, or a table
+    Inputs = Array | Table
+    #: inputs (n, features) of the module and targets, class indices (n,) or real (n, outputs)
     Rows = tuple[Tensor, Tensor]
 
 
@@ -52,7 +56,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A module and the scales it was trained with; ``target_scaler`` is ``None`` for classes.
+    """A module, and the preprocessing it was trained with; ``target_scaler`` is ``None`` for classes.
 
     ``precise`` modules predict in double precision, so that the prediction for a row does not depend on the
     rows beside it. Modules of the user predict as they were trained: they may hold tensors that cannot be
@@ -60,31 +64,33 @@ class Network:
     """
 
     module: nn.Module
-    scaler: StandardScaler
+    preprocessing: TablePreprocessing
     target_scaler: StandardScaler | None
     precise: bool
 
     @classmethod
-    def new(cls, problem: Problem, X: Array, y: Array, options: Options) -> Network:
-        """An untrained network: scales from these rows, weights from torch's generator."""
-        scaler, target_scaler = (_scaler().fit(values) for values in (X, y.reshape(len(y), -1)))
+    def new(cls, problem: Problem, X: Inputs, y: Array, options: Options) -> Network:
+        """An untrained network: preprocessing from these rows, weights from torch's generator."""
+        preprocessing = TablePreprocessing.fit(X)
+        features = len(preprocessing.output_names())
         if options.module is None:
-            module: nn.Module = MLP(X.shape[1], problem.outputs, options.hidden, options.dropout)
+            module: nn.Module = MLP(features, problem.outputs, options.hidden, options.dropout)
         else:
-            module = options.module(X.shape[1], problem.outputs)
+            module = options.module(features, problem.outputs)
             if not isinstance(module, nn.Module):
                 raise TypeError(f"module must return an nn.Module, got {type(module).__name__}")
-        return cls(module, scaler, None if problem.classes else target_scaler, options.module is None)
+        # as arrays even where the user's default is pandas
+        scaler = None if problem.classes else StandardScaler().set_output(transform="default").fit(y)
+        return cls(module, preprocessing, scaler, options.module is None)
 
-    def rescaled(self, X: Array, y: Array) -> Network:
+    def rescaled(self, X: Inputs, y: Array) -> Network:
         """The same module, with scales that have seen further rows."""
-        scaler, target_scaler = copy.deepcopy((self.scaler, self.target_scaler))
-        scaler.partial_fit(X)
+        target_scaler = copy.deepcopy(self.target_scaler)
         if target_scaler is not None:
             target_scaler.partial_fit(y)
-        return Network(self.module, scaler, target_scaler, self.precise)
+        return Network(self.module, self.preprocessing.updated(X), target_scaler, self.precise)
 
-    def rows(self, X: Array, y: Array) -> Rows:
+    def rows(self, X: Inputs, y: Array) -> Rows:
         """Inputs and targets for training."""
         return self._inputs(X).float(), self.targets(y)
 
@@ -94,19 +100,19 @@ class Network:
             return torch.as_tensor(y, dtype=torch.int64)
         return torch.from_numpy(self.target_scaler.transform(y)).float()
 
-    def outputs(self, X: Array) -> Tensor:
+    def outputs(self, X: Inputs) -> Tensor:
         """Outputs (n, outputs) on the scale of the module, in double precision."""
         return forward(*self.for_prediction(X)).double()
 
-    def for_prediction(self, X: Array) -> tuple[nn.Module, Tensor]:
+    def for_prediction(self, X: Inputs) -> tuple[nn.Module, Tensor]:
         """Module and inputs in the precision of predictions."""
         if self.precise:
             return copy.deepcopy(self.module).double(), self._inputs(X)
         return self.module, self._inputs(X).float()
 
-    def _inputs(self, X: Array) -> Tensor:
-        """Standardised inputs (n, d), in double precision."""
-        return torch.from_numpy(self.scaler.transform(X))
+    def _inputs(self, X: Inputs) -> Tensor:
+        """Inputs of the module (n, features), in double precision."""
+        return self.preprocessing.encode(self.preprocessing.read(X))
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ class History:
 
 def learn(
     problem: Problem,
-    X: Array,
+    X: Inputs,
     y: Array,
     held: npt.NDArray[np.bool_],
     options: Options,
@@ -267,8 +273,3 @@ def seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         reseed(seed, torch.device("cpu"))
         yield
-
-
-def _scaler() -> StandardScaler:
-    """To mean 0 and standard deviation 1, as arrays even where the user's default is pandas."""
-    return StandardScaler().set_output(transform="default")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
 from tailormix import checks
 from tailormix.calibration.dropout import predict
 from tailormix.calibration.variance import fit_variance
-from tailormix.integrations.sklearn.base import SPARSE, MixupEstimator, dense, method_of, plain
-from tailormix.integrations.sklearn.network import Network, Problem
+from tailormix.integrations.sklearn.base import MixupEstimator, method_of, plain, read_rows
+from tailormix.integrations.sklearn.network import Problem
 from tailormix.objectives.mixed import squared_error
 from tailormix.training.evaluating import has_dropout
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sklearn.preprocessing import StandardScaler
     from torch import Tensor, nn
 
+    from tailormix.integrations.sklearn.network import Inputs, Network
     from tailormix.method import Method
 
     Array = npt.NDArray[Any]
@@ -40,7 +41,7 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
     parameters are those of :class:`MixupClassifier`, but for ``class_weight`` and for these:
 
     Args:
-        module: a function (n_features, n_targets) → ``nn.Module``; by default an MLP.
+        module: a function (features after preprocessing, targets) → ``nn.Module``; by default an MLP.
         dropout: its share of units dropped.
         calibrate: whether to fit s; with fewer than 4 rows, or a module without dropout, ``fit`` raises
             before training.
@@ -49,7 +50,8 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
 
     Attributes:
         variance_scale_: s; 1 without calibration.
-        module_, scaler_, target_scaler_: the trained module, and the scales of its inputs and targets.
+        module_, preprocessing_: the trained module, and what makes its inputs from rows of numbers or words.
+        target_scaler_: the scale of the targets.
         n_iter_, loss_curve_, validation_curve_: passes, and the losses of each, on the scale of the module.
 
     >>> from sklearn.datasets import load_diabetes
@@ -130,7 +132,7 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
         reach = NormalDist().inv_cdf((1 + coverage) / 2) * std
         return mean - reach, mean + reach
 
-    def _spread(self, network: Network, X: Array) -> Tensor:
+    def _spread(self, network: Network, X: Inputs) -> Tensor:
         """σ (n, outputs) on the scale of the module."""
         if not has_dropout(network.module):
             raise ValueError(
@@ -144,32 +146,22 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
     def _shaped(self, values: Array) -> Array:
         return values[:, 0] if self._one_column else values
 
-    def _read(self, X: Any, y: Any, *, first: bool, incremental: bool) -> tuple[Array, Array]:
+    def _read(self, X: Any, y: Any, *, first: bool, incremental: bool) -> tuple[Inputs, Array]:
         del incremental
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            reset=first,
-            accept_sparse=SPARSE,
-            dtype=np.float64,
-            multi_output=True,
-            y_numeric=True,
-            ensure_min_samples=1 + first,
-        )
+        X, y = read_rows(self, X, y, first=first, multi_output=True, y_numeric=True)
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
         outputs = 1 if y.ndim == 1 else y.shape[1]
         if not first and outputs != self.n_outputs_:
             raise ValueError(f"y must stay of {self.n_outputs_} columns, got {outputs}")
         self.n_outputs_, self._one_column = outputs, y.ndim == 1
-        return dense(X), y.reshape(len(y), -1).astype(np.float64)
+        return X, y.reshape(len(y), -1).astype(np.float64)
 
     def _problem(self, y: Array) -> Problem:
         self._samples()
         method = method_of(self.method, self.method_options, None)
         return Problem(method, squared_error, y.shape[1], None, needs_dropout=bool(self.calibrate))
 
-    def _calibrate(self, network: Network, X: Array, y: Array) -> None:
+    def _calibrate(self, network: Network, X: Inputs, y: Array) -> None:
         std = self._spread(network, X)
         self.variance_scale_ = variance_scale(network.outputs(X), std, network.targets(y).double())
 

@@ -71,11 +71,56 @@ def test_a_process_that_fails_is_named_by_its_log(tmp_path: Path, monkeypatch: p
     assert "no luck" in (folder / "worker-1.txt").read_text()
 
 
-def test_a_bad_storage_is_one_line(tmp_path: Path) -> None:
-    done = call(*QUICK, *OVER, "--storage", "nonsense", "--out", tmp_path)
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("nonsense", "nonsense"),
+        ("nonsense://me:s3cret@host/db", "nonsense://me:***@host/db"),  # no such dialect
+        ("nonsense://me:s3cret@host:port/db", "nonsense://me:***@host:port/db"),  # no number
+        ("sqlite:///file:/no/db?uri=true&password=s3cret", "sqlite:///file:/no/db?uri=true&password=***"),
+    ],
+)
+@pytest.mark.parametrize("by", ["option", "variable"])
+def test_a_bad_storage_is_one_line_without_its_password(
+    url: str, shown: str, by: str, tmp_path: Path
+) -> None:
+    options = ["--storage", url] if by == "option" else []
+    variables = {} if options else {"TAILORMIX_STORAGE": url}
+    done = call(*QUICK, *OVER, *options, "--out", tmp_path, **variables)
     assert done.exit_code == 1
-    assert "error: cannot open the storage 'nonsense'" in told(done)
-    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith(f"error: cannot open the storage '{shown}': ")
+    assert done.stderr.count("\n") == 1
+    assert "s3cret" not in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_processes_are_told_the_storage_by_their_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No command line holds its password, and neither does anything that is printed or written."""
+    tell = "import os, sys; print(os.environ['TAILORMIX_STORAGE'], sys.argv)"
+    monkeypatch.setattr(parallel, "COMMAND", (sys.executable, "-c", tell))
+    url = f"sqlite:///file:{tmp_path / 'study.db'}?uri=true&passphrase=s3cret"
+    done = call(*QUICK, *OVER, "--jobs", "1", "--storage", url, "--out", tmp_path / "out", "--json")
+    assert json.loads(done.stdout)["storage"] == url.replace("s3cret", "***")
+    again = call(*QUICK, *OVER, "--jobs", "2", "--storage", url, "--out", tmp_path / "out")
+    assert (again.exit_code, "s3cret" in done.output + again.output) == (0, False)
+    (folder,) = (tmp_path / "out").iterdir()
+    said = (folder / "worker-1.txt").read_text()
+    assert said.startswith(f"{url} [")
+    assert "s3cret" not in said.removeprefix(url)
+    assert "--worker" in said
+    texts = [path.read_text() for path in folder.iterdir() if path.suffix in (".json", ".toml")]
+    assert len(texts) == 2
+    assert "s3cret" not in "".join(texts)
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = call(*QUICK, *OVER, "--out", tmp_path / "file" / "tuning")
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: cannot write into {tmp_path / 'file' / 'tuning'}")
+    assert done.stderr.endswith("(Not a directory): choose another folder with --out\n")
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +134,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(study, "run_experiment", interrupted)
     stopped = call(*QUICK, *OVER, "--out", tmp_path, "--json")
-    assert stopped.exit_code == 1
+    assert stopped.exit_code == 130
     assert "stopped: the same command resumes" in stopped.stderr
     assert [row["values"] for row in json.loads(stopped.stdout)["trials"]] == [{"method.tau_std": 0.25}]
     again = call(*QUICK, *OVER, "--out", tmp_path, "--json")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,7 +51,11 @@ Pruner = Annotated[str, typer.Option(help="How lagging settings are pruned: medi
 Jobs = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
 Storage = Annotated[
     str | None,
-    typer.Option(help="Database URL that several machines share. Default: an SQLite file in --out."),
+    typer.Option(
+        envvar="TAILORMIX_STORAGE",
+        help="Database URL that several machines share; one with a password belongs into the variable. "
+        "Default: an SQLite file in --out.",
+    ),
 ]
 Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all searches.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -79,19 +85,20 @@ def tune(
     """
     search, protocol = _search(experiment, over or [], settings or [], splits, objective, pruner)
     from tailormix.experiments.tuning.space import grid
+    from tailormix.experiments.tuning.study import hide_password, open_study
     from tailormix.experiments.tuning.summary import BEST, write_results
 
     folder = out / search.study_name
-    folder.mkdir(parents=True, exist_ok=True)
     trials = trials or len(grid(search.space)) or 40
-    url = storage or f"sqlite:///{(folder / 'study.db').resolve()}"
-    study = _open(search, url, trials, pruner, worker)
+    url = storage or f"sqlite:///{(_writable(folder) / 'study.db').resolve()}"
+    study = open_study(search, url, trials=trials, pruner=pruner, worker=worker)
+    _writable(folder)
     if jobs > 1:
         arguments = [experiment, *(text for setting in search.settings for text in ("--set", setting))]
         arguments += [text for dimension in over or [] for text in ("--over", dimension)]
         arguments += ["--splits", f"{protocol.splits}/{protocol.folds}", "--objective", search.objective]
-        arguments += ["--pruner", pruner, "--trials", str(trials), "--storage", url, "--out", str(out)]
-        stopped = _run_workers(study, search, folder, trials, arguments, jobs)
+        arguments += ["--pruner", pruner, "--trials", str(trials), "--out", str(out)]
+        stopped = _run_workers(study, search, folder, trials, arguments, url, jobs)
     else:
         stopped = _run(study, search, folder, trials)
     if worker:
@@ -103,7 +110,7 @@ def tune(
     }
     running = sum(trial.state.name == "RUNNING" for trial in study.get_trials(deepcopy=False))
     if as_json:
-        typer.echo(json.dumps({"storage": url, "under way": running, **found}, indent=2))
+        typer.echo(json.dumps({"storage": hide_password(url, url), "under way": running, **found}, indent=2))
     else:
         _show(search, protocol.task, found, folder)
     if stopped:
@@ -111,7 +118,9 @@ def tune(
     elif running:
         hint = "if their process died, run the same command again in a minute"
         typer.echo(f"settings running in other processes: {running}; {hint}", err=True)
-    if stopped or found["best"] is None:
+    if stopped:
+        raise typer.Exit(128 + stopped)
+    if found["best"] is None:
         raise typer.Exit(1)
 
 
@@ -142,33 +151,40 @@ def _search(
     return search, protocol
 
 
-def _open(search: Search, url: str, trials: int, pruner: str, worker: int) -> optuna.Study:
-    """The study, created if need be; a database that does not answer is one line and exit code 1."""
-    from tailormix.experiments.tuning.study import StorageError, open_study
-
+def _writable(folder: Path) -> Path:
+    """Make the folder; raise if nothing can be written into it, before any work starts."""
     try:
-        return open_study(search, url, trials=trials, pruner=pruner, worker=worker)
-    except StorageError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from error
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise ValueError(
+            f"cannot write into {folder} ({error.strerror}): choose another folder with --out"
+        ) from error
 
 
-def _run(study: optuna.Study, search: Search, folder: Path, trials: int) -> bool:
-    """Run trials in this process; whether Ctrl-C stopped it."""
+def _run(study: optuna.Study, search: Search, folder: Path, trials: int) -> int:
+    """Run trials in this process; the signal that stopped it, or 0."""
     from tailormix.experiments.tuning.study import optimise
 
     with _bar(search, trials) as (on_trial, report):
         try:
             optimise(study, search, folder / "runs", trials=trials, on_trial=on_trial, report=report)
-        except KeyboardInterrupt:
-            return True
-    return False
+        except KeyboardInterrupt as error:
+            return int(getattr(error, "signal", signal.SIGINT))
+    return 0
 
 
 def _run_workers(
-    study: optuna.Study, search: Search, folder: Path, trials: int, arguments: Sequence[str], jobs: int
-) -> bool:
-    """Run trials in several processes, and print those that end; whether Ctrl-C stopped them."""
+    study: optuna.Study,
+    search: Search,
+    folder: Path,
+    trials: int,
+    arguments: Sequence[str],
+    url: str,
+    jobs: int,
+) -> int:
+    """Run trials in several processes, and print those that end; the signal that stopped them, or 0."""
     from tailormix.experiments.tuning.study import has_ended, run_workers
 
     printed = {trial.number for trial in study.get_trials(deepcopy=False) if has_ended(trial)}
@@ -180,7 +196,7 @@ def _run_workers(
                     printed.add(trial.number)
                     on_trial(trial)
 
-        stopped, failed = run_workers(arguments, jobs, folder, poll)
+        stopped, failed = run_workers(arguments, url, jobs, folder, poll)
     for log in failed:
         typer.echo(f"a process failed, see {log}", err=True)
     return stopped

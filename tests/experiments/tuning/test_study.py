@@ -255,6 +255,23 @@ def test_no_fold_sees_test_rows_whatever_the_experiment_says() -> None:
     assert wanted.experiment({}, "1/10").training == read("digits-mlp").training
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite:////tmp/study.db", "sqlite:////tmp/study.db"),
+        ("mysql://me@host/db", "mysql://me@host/db"),
+        ("postgresql://me:s3cret@host:5432/db", "postgresql://me:***@host:5432/db"),
+        ("postgresql+psycopg://me:p%40ss%2Fw@host/db", "postgresql+psycopg://me:***@host/db"),
+        ("mysql://me:un:quoted@/pass@host/db", "mysql://me:***@host/db"),
+        ("mysql://:s3cret@host/db", "mysql://:***@host/db"),
+        ("postgresql://host/db?user=me&password=s3cret&x=1", "postgresql://host/db?user=me&password=***&x=1"),
+        ("mysql://host/db?ssl_key_passwd=s3cret", "mysql://host/db?ssl_key_passwd=***"),
+    ],
+)
+def test_passwords_are_hidden(url: str, shown: str) -> None:
+    assert studies.hide_password(url, url) == shown
+
+
 WORKER = """
 import pathlib, sys, time
 here = pathlib.Path({folder!r}) / f"alive-{{sys.argv[-1]}}"
@@ -269,7 +286,7 @@ import pathlib, sys
 from tailormix.experiments import parallel
 from tailormix.experiments.tuning import study
 parallel.COMMAND = (sys.executable, "-c", {worker!r})
-stopped, failed = study.run_workers(["x"], 2, pathlib.Path({folder!r}), lambda: None, pause=0.05)
+stopped, failed = study.run_workers(["x"], "sqlite://", 2, pathlib.Path({folder!r}), lambda: None, pause=0.05)
 print(stopped, failed)
 """
 
@@ -288,5 +305,5 @@ def test_every_process_hears_of_ctrl_c_once(tmp_path: Path) -> None:
     wait_for(tmp_path, {"alive-1", "alive-2"})
     parent.send_signal(signal.SIGINT)
     said, _ = parent.communicate(timeout=60)
-    assert said.strip() == "True []"
+    assert said.strip() == "2 []"
     wait_for(tmp_path, {"heard-1", "heard-2"})

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import signal
 import statistics
 import time
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, unquote_plus
 
 import optuna
 from optuna.trial import TrialState
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 #: seconds between a running trial's signs of life, and how long a silent one counts as alive
 HEARTBEAT, GRACE = 10, 60
+#: the environment variable that names the storage
+STORAGE = "TAILORMIX_STORAGE"
 FAILURES = (RunError, ValueError, TypeError, OSError, RuntimeError)
 #: by name, for a number of folds
 PRUNERS: dict[str, Callable[[int], optuna.pruners.BasePruner]] = {
@@ -153,7 +157,22 @@ def _storage(url: str) -> optuna.storages.RDBStorage:
                 heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(),
             )
         except (SQLAlchemyError, optuna.exceptions.OptunaError, ImportError, ValueError) as error:
-            raise StorageError(f"cannot open the storage {url!r}: {str(error).splitlines()[0]}") from error
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise StorageError(hide_password(url, f"cannot open the storage {url!r}: {reason}")) from error
+
+
+def hide_password(url: str, text: str) -> str:
+    """``text`` without the password that the database URL holds.
+
+    >>> hide_password("mysql://me:s%40fe@host/db", "mysql://me:s%40fe@host/db refused s@fe")
+    'mysql://me:***@host/db refused ***'
+    """
+    found = re.findall(r"://[^/?#:@]*:(.*)@", url)  # up to the last @: not everybody quotes one
+    found += re.findall(r"(?i)[?&][^=&]*(?:pass|pwd|secret|token)[^=&]*=([^&]*)", url)
+    secrets = {form for secret in found for form in (secret, unquote(secret), unquote_plus(secret)) if form}
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
 
 
 def has_ended(trial: FrozenTrial) -> bool:
@@ -233,14 +252,20 @@ def _evaluate(
 
 
 def run_workers(
-    arguments: Sequence[str], n_jobs: int, folder: Path, poll: Callable[[], None], pause: float = 0.5
-) -> tuple[bool, list[Path]]:
+    arguments: Sequence[str],
+    url: str,
+    n_jobs: int,
+    folder: Path,
+    poll: Callable[[], None],
+    pause: float = 0.5,
+) -> tuple[int, list[Path]]:
     """Run ``n_jobs`` processes of ``tailormix tune`` on one study, calling ``poll`` now and then.
 
-    Returns whether a stop was asked for, and the logs of the processes that failed.
+    They are told the storage's ``url`` by their environment: a command line can be read by everybody on the
+    machine. Returns the signal that stopped them, or 0, and the logs of the processes that failed.
     """
     logs = [folder / f"worker-{number}.txt" for number in range(1, n_jobs + 1)]
-    variables = parallel.job_environment(n_jobs)
+    variables = {**parallel.job_environment(n_jobs), STORAGE: url}
     stopping = False
     with stop_on_signal() as heard:
         processes = [
@@ -265,4 +290,4 @@ def run_workers(
             raise
     poll()
     failed = [log for process, log in zip(processes, logs, strict=True) if process.returncode != 0]
-    return stopping, [] if stopping else failed
+    return heard.signal, [] if stopping else failed

@@ -76,7 +76,7 @@ class Plan:
         else:
             others = others.clone()
         lam = self.lam.to(a.device, a.dtype)
-        return others.lerp_(a, lam.reshape(-1, *(1,) * (a.dim() - 1)))
+        return others.lerp(a, lam.reshape(-1, *(1,) * (a.dim() - 1)))
 
     @property
     def for_targets(self) -> Plan:
@@ -328,7 +328,7 @@ def one_hot(y: Tensor, num_classes: int) -> Tensor:
 
 def check_range(y: Tensor, num_classes: int) -> None:
     """Reject class indices out of range, where looking at them is free."""
-    if not y.is_cpu or torch.compiler.is_compiling() or not y.numel():
+    if not checks.readable(y) or not y.numel():
         return
     low, high = (int(bound) for bound in y.long().aminmax())
     if low < 0 or high >= num_classes:

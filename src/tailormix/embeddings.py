@@ -44,7 +44,7 @@ def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
 
     """
     inner = unwrap(model)
-    if x.is_cpu and x.dim() == 4 and getattr(inner, "any_memory_format", False):
+    if checks.readable(x) and x.dim() == 4 and getattr(inner, "any_memory_format", False):
         x = x.contiguous(memory_format=torch.channels_last)
     with torch.no_grad(), _without_side_effects(inner), catch_input(inner, layer, rows=x.shape[0]) as caught:
         inner(x)

@@ -51,7 +51,7 @@ def pair_distance(
     length: Tensor = torch.linalg.vector_norm(difference, dim=1, dtype=wide)
     distance = length.square() if squared else length
     mean = distance.mean() if group is None else _mean_over(distance, group)
-    if mean.is_cpu and not torch.compiler.is_compiling() and not math.isfinite(mean.item()) and len(z):
+    if checks.readable(mean) and not math.isfinite(mean.item()) and len(z):
         _reject_points(~distance.isfinite(), " or in its partner's")
     relative = (distance / mean).nan_to_num(1.0)  # 0 / 0 where all points are equal
     return relative.to(torch.float64 if z.dtype == torch.float64 else torch.float32)

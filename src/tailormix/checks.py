@@ -58,6 +58,18 @@ def number(name: str, value: float) -> float:
     return value
 
 
+def strength(name: str, value: float | Tensor) -> float | Tensor:
+    """Return ``value`` if it is a finite number ≥ 0, or a 0-d tensor, whose value may change while training.
+
+    >>> strength("tau_max", -1.0)
+    Traceback (most recent call last):
+    ValueError: tau_max must be >= 0, got -1.0
+    """
+    if getattr(value, "shape", None) == ():
+        return value
+    return non_negative(name, value)  # type: ignore[arg-type]
+
+
 def integer(name: str, value: int, *, at_least: int) -> int:
     """Return ``value`` if it is a whole number ≥ ``at_least``.
 

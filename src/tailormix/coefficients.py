@@ -39,18 +39,20 @@ class SimilarityKernel:
 
     """
 
-    tau_max: float = 1.0
-    tau_std: float = 0.25
+    tau_max: float | Tensor = 1.0
+    tau_std: float | Tensor = 0.25
     tau_max_targets: float | None = None
     tau_std_targets: float | None = None
     space: Space | None = None
     kind: str = "inverse_beta"
     sampling: str = "warp"
     squared: bool = True
+    strength: ClassVar[str] = "tau_max"
 
     def __post_init__(self) -> None:
-        checks.non_negative("tau_max", self.tau_max)
-        checks.positive("tau_std", self.tau_std)
+        checks.strength("tau_max", self.tau_max)
+        if not isinstance(self.tau_std, torch.Tensor):
+            checks.positive("tau_std", self.tau_std)
         if self.tau_max_targets is not None:
             checks.non_negative("tau_max_targets", self.tau_max_targets)
         if self.tau_std_targets is not None:
@@ -110,12 +112,13 @@ class Beta:
 
     """
 
-    alpha: float = 1.0
+    alpha: float | Tensor = 1.0
     per: str = "batch"
     needs_embeddings: ClassVar[bool] = False
+    strength: ClassVar[str] = "alpha"
 
     def __post_init__(self) -> None:
-        checks.non_negative("alpha", self.alpha)
+        checks.strength("alpha", self.alpha)
         checks.known("per", self.per, PER)
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
@@ -123,11 +126,11 @@ class Beta:
         return Plan(partner, draw_beta(self.alpha, n if self.per == "sample" else 1, draws).expand(n))
 
 
-def draw_beta(alpha: float, count: int, draws: Draws) -> Tensor:
+def draw_beta(alpha: float | Tensor, count: int, draws: Draws) -> Tensor:
     """``count`` draws from Beta(α, α), by warping uniform ones (Proposition 3.3); 1 where α = 0."""
-    if alpha == 0:
+    if not isinstance(alpha, torch.Tensor) and alpha == 0:
         return torch.ones(count, device=draws.device)
-    return warp(draws.uniform(count), alpha)
+    return warp(draws.uniform(count), alpha.to(draws.device) if isinstance(alpha, torch.Tensor) else alpha)
 
 
 @dataclass(frozen=True)
@@ -142,14 +145,15 @@ class Warped:
 
     """
 
-    tau: float = 1.0
+    tau: float | Tensor = 1.0
     tau_targets: float | None = None
     per: str = "batch"
     kind: str = "inverse_beta"
     needs_embeddings: ClassVar[bool] = False
+    strength: ClassVar[str] = "tau"
 
     def __post_init__(self) -> None:
-        checks.non_negative("tau", self.tau)
+        checks.strength("tau", self.tau)
         if self.tau_targets is not None:
             checks.non_negative("tau_targets", self.tau_targets)
         checks.known("per", self.per, PER)
@@ -159,7 +163,7 @@ class Warped:
         n = len(batch)
         u = draws.uniform(n if self.per == "sample" else 1)
         lam = warp(u, self.tau, self.kind).expand(n)
-        tau = u.new_full((n,), self.tau)
+        tau = torch.as_tensor(self.tau, dtype=u.dtype, device=u.device).expand(n)
         if self.tau_targets is None:
             return Plan(partner, lam, tau=tau)
         return Plan(partner, lam, warp(u, self.tau_targets, self.kind).expand(n), tau)
@@ -243,12 +247,13 @@ class Remix:
 
     """
 
-    alpha: float = 1.0
+    alpha: float | Tensor = 1.0
     kappa: float = 3.0
     threshold: float = 0.5
     per: str = "batch"
     counts: tuple[float, ...] | None = None
     needs_embeddings: ClassVar[bool] = False
+    strength: ClassVar[str] = "alpha"
 
     def __post_init__(self) -> None:
         Beta(self.alpha, self.per)

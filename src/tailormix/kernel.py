@@ -82,17 +82,19 @@ def as_rows(z: Tensor) -> Tensor:
     return rows if rows.dtype == torch.float64 else rows.float()
 
 
-def similarity_kernel(distance: Tensor, tau_max: float, tau_std: float) -> Tensor:
+def similarity_kernel(distance: Tensor, tau_max: float | Tensor, tau_std: float | Tensor) -> Tensor:
     """τ = τ_max · exp(-(d̄ - 1) / (2 τ_std²)) (Eq. 4): above τ_max for similar pairs, below it for others.
+
+    ``tau_max`` and ``tau_std`` may be 0-d tensors, which are taken as they are.
 
     >>> similarity_kernel(torch.tensor([0.5, 1.0, 1.5]), tau_max=1.0, tau_std=0.5)
     tensor([2.7183, 1.0000, 0.3679])
     """
-    numbers = type(tau_max) is float and type(tau_std) is float
-    if not (numbers and 0 <= tau_max < math.inf and 0 < tau_std < math.inf):
-        checks.non_negative("tau_max", tau_max)
-        checks.positive("tau_std", tau_std)
-    slope = min(0.5 / tau_std / tau_std, STEEPEST)
+    checks.strength("tau_max", tau_max)
+    if isinstance(tau_std, torch.Tensor):
+        slope: Tensor | float = (0.5 / tau_std / tau_std).clamp(max=STEEPEST)
+    else:
+        slope = min(0.5 / checks.positive("tau_std", tau_std) / tau_std, STEEPEST)
     exponent = -slope * ((distance if distance.dtype == torch.float64 else distance.float()) - 1)
     return tau_max * exponent.clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT).exp()
 

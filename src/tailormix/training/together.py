@@ -204,8 +204,10 @@ def _differences(name: str, values: Sequence[Any]) -> Iterator[tuple[tuple[str, 
         for field in dataclasses.fields(first):
             inner = [getattr(value, field.name) for value in values]
             yield from (((field.name, *path), leaf) for path, leaf in _differences(field.name, inner))
+    elif isinstance(first, Tensor) and all(value is first for value in values):
+        return
     elif isinstance(first, Tensor) and len({value.shape for value in values}) == 1:
-        yield (), torch.stack(list(values))
+        yield (), _stack_buffer(values)
     elif isinstance(first, Tensor) or any(value != first for value in values):
         if not isinstance(first, float):
             raise NotStackable(

@@ -25,8 +25,9 @@ class EmbeddingBank:
     """h(x_i) of all n training samples, measured by one pass without gradient every few epochs.
 
     A step then looks its embeddings up instead of passing the batch through the model once more, and SK Mixup
-    costs as much as Mixup. Distances are those of the last refresh. Without a bank they are exact. Rows lie in
-    half precision; very large ones are divided by a common factor, which rescaled distances do not see.
+    costs as much as Mixup. Distances are those of the last refresh. Without a bank they are exact.
+    Rows lie in half precision; very large ones are divided by a common factor, which rescaled distances do
+    not see.
 
     Args:
         n: the number of training samples.
@@ -67,15 +68,15 @@ class EmbeddingBank:
     ) -> None:
         """Measure the embeddings anew; ``batches`` are pairs of ids (b,) and inputs (b, ...).
 
-        Together they must hold every id. With ``group`` each rank passes its share, and all get everything
-        (by the CPU: gloo).
+        Together they must hold every id. With ``group`` each rank passes its share, and all get everything.
         """
-        parts = [(self._checked(ids), embed(model, x, self.layer).float().cpu()) for ids, x in batches]
-        if not parts and group is None:
+        parts = [(self._checked(ids).to(x.device), embed(model, x, self.layer).float()) for ids, x in batches]
+        if not parts:
             raise ValueError("batches must hold every id, got no batch")
-        ids, embeddings = torch.cat([each[0] for each in parts]), torch.cat([each[1] for each in parts])
+        ids, embeddings = (torch.cat(each) for each in zip(*parts, strict=True))
         if group is not None:
             ids, embeddings = _from_all_ranks(ids, group), _from_all_ranks(embeddings, group)
+        ids, embeddings = ids.cpu(), embeddings.cpu()
         missing = (torch.bincount(ids, minlength=self.n) == 0).nonzero()
         if len(missing):
             raise ValueError(
@@ -131,8 +132,9 @@ class EmbeddingBank:
 def _from_all_ranks(mine: Tensor, group: ProcessGroup) -> Tensor:
     """The rows of every rank, which may hold different numbers of them, one after the other."""
     ranks = torch.distributed.get_world_size(group)
-    lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(ranks)]
-    torch.distributed.all_gather(lengths, torch.tensor([len(mine)]), group)
+    length = torch.tensor([len(mine)], device=mine.device)
+    lengths = [torch.zeros_like(length) for _ in range(ranks)]
+    torch.distributed.all_gather(lengths, length, group)
     padded = mine.new_zeros(int(max(lengths)), *mine.shape[1:])
     padded[: len(mine)] = mine
     shares = [torch.empty_like(padded) for _ in range(ranks)]

@@ -1,0 +1,152 @@
+"""Many models at once: each member does what its own single run does."""
+
+import copy
+import dataclasses
+
+import pytest
+import torch
+from torch import nn
+
+from tailormix import ERM, METHODS, Mixup, SKMixup, Step, build_method
+from tailormix.losses import build as build_loss
+from tailormix.models import build
+from tailormix.training.optimisation import TrainingBatch
+from tailormix.training.together import NotStackable, Together
+
+MEMBERS = 3
+# The layer or the label density is drawn on the host, member by member.
+ON_THE_HOST = {"manifold-mixup", "sk-manifold-mixup", "c-mixup"}
+
+
+def steps_of(make, methods, criterion=None):
+    models = []
+    for k in range(len(methods)):
+        torch.manual_seed(k)
+        models.append(make())
+    return [Step(model, method, criterion) for model, method in zip(models, methods, strict=True)]
+
+
+def batches_of(x, y, first=0):
+    return [TrainingBatch(x[k], y[k], seed=first + k) for k in range(len(x))]
+
+
+def images(rows=8):
+    generator = torch.Generator().manual_seed(0)
+    return torch.rand(MEMBERS, rows, 3, 8, 8, generator=generator), torch.arange(rows).remainder(4).expand(
+        MEMBERS, -1
+    )
+
+
+def assert_same_as_single_steps(steps, batches):
+    singles = copy.deepcopy(steps)
+    losses = Together(steps).losses(batches)
+    losses.sum().backward()
+    for step, single, batch, loss in zip(steps, singles, batches, losses, strict=True):
+        torch.manual_seed(batch.seed)
+        expected = single(batch.x, batch.y, **batch.options)
+        expected.backward()
+        torch.testing.assert_close(loss, expected, atol=1e-5, rtol=1e-5)
+        for mine, theirs in zip(step.parameters(), single.parameters(), strict=True):
+            torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-5, rtol=1e-4)
+        for mine, theirs in zip(step.buffers(), single.buffers(), strict=True):
+            torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("name", sorted(METHODS.keys() - ON_THE_HOST))
+def test_losses_gradients_and_running_statistics_are_those_of_single_steps(name):
+    options = {"counts": (1.0, 2.0, 3.0, 4.0)} if name == "remix" else {}
+    method = build_method(name, num_classes=4, **options)
+    x, y = images()
+    steps = steps_of(lambda: build("resnet8", num_classes=4), [method] * MEMBERS)
+    assert_same_as_single_steps(steps, batches_of(x, y))
+
+
+def test_dropout_is_that_of_single_steps():
+    x, y = torch.rand(MEMBERS, 8, 5), torch.rand(MEMBERS, 8, 1)
+    steps = steps_of(lambda: build("fcn3"), [SKMixup()] * MEMBERS)
+    assert_same_as_single_steps(steps, batches_of(x, y))
+
+
+@pytest.mark.parametrize("loss", ["ls", "focal", "mmce", "mbls"])
+def test_losses_of_the_library_can_be_vectorised(loss):
+    x, y = images()
+    steps = steps_of(lambda: build("resnet8", num_classes=4), [ERM()] * MEMBERS, build_loss(loss))
+    assert_same_as_single_steps(steps, batches_of(x, y))
+
+
+@pytest.mark.parametrize("field", ["tau_max", "tau_std"])
+def test_members_may_differ_in_numbers(field):
+    x, y = images()
+    methods = [SKMixup(**{field: value}) for value in (0.1, 0.5, 2.0)]
+    steps = steps_of(lambda: build("resnet8", num_classes=4), methods)
+    assert_same_as_single_steps(steps, batches_of(x, y))
+
+
+def test_fifty_steps_end_where_single_runs_end():
+    x, y = torch.rand(50, MEMBERS, 16, 5), torch.rand(50, MEMBERS, 16, 1)
+    steps = steps_of(lambda: build("fcn3"), [SKMixup()] * MEMBERS)
+    singles = copy.deepcopy(steps)
+    together = Together(steps)
+    optimiser = torch.optim.Adam(together.parameters.values(), lr=0.01)
+    for number in range(50):
+        together.losses(batches_of(x[number], y[number], first=100 * number)).sum().backward()
+        optimiser.step()
+        together.zero_grad()
+    for k, single in enumerate(singles):
+        own = torch.optim.Adam(single.parameters(), lr=0.01)
+        for number in range(50):
+            torch.manual_seed(100 * number + k)
+            own.zero_grad()
+            single(x[number, k], y[number, k]).backward()
+            own.step()
+        for mine, theirs in zip(steps[k].parameters(), single.parameters(), strict=True):
+            torch.testing.assert_close(mine, theirs, atol=1e-4, rtol=1e-4)
+
+
+def test_a_smaller_last_batch_gets_its_own_draws():
+    x, y = torch.rand(MEMBERS, 8, 5), torch.rand(MEMBERS, 8, 1)
+    together = Together(steps_of(lambda: build("fcn3"), [Mixup()] * MEMBERS))
+    assert together.losses(batches_of(x, y)).shape == (MEMBERS,)
+    assert together.losses(batches_of(x[:, :3], y[:, :3])).shape == (MEMBERS,)
+
+
+def test_a_strength_that_changes_is_seen_by_the_next_step():
+    values = [torch.tensor(0.1 * (k + 1)) for k in range(MEMBERS)]
+    base = Mixup(num_classes=4)
+    methods = [
+        dataclasses.replace(base, coefficients=dataclasses.replace(base.coefficients, alpha=value))
+        for value in values
+    ]
+    x, y = images()
+    together = Together(steps_of(lambda: build("resnet8", num_classes=4), methods))
+    before = together.losses(batches_of(x, y)).detach()
+    values[1].fill_(8.0)
+    after = together.losses(batches_of(x, y)).detach()
+    assert [bool(a == b) for a, b in zip(before, after, strict=True)] == [True, False, True]
+
+
+def test_models_that_cannot_be_stacked_are_named():
+    def sizes(hidden):
+        return nn.Sequential(nn.Linear(2, hidden), nn.Linear(hidden, 3))
+
+    with pytest.raises(NotStackable, match="module '0' differs"):
+        Together([Step(sizes(4), ERM()), Step(sizes(5), ERM())])
+    with pytest.raises(NotStackable, match="one recipe, but their coefficients differ"):
+        Together([Step(sizes(4), Mixup()), Step(sizes(4), SKMixup())])
+    with pytest.raises(NotStackable, match="numbers only, but their per differ"):
+        Together([Step(sizes(4), Mixup(per="batch")), Step(sizes(4), Mixup(per="sample"))])
+    with pytest.raises(ValueError, match="at least one member"):
+        Together([])
+
+
+class Noisy(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) + torch.randn(len(x), 1)
+
+
+def test_other_random_numbers_are_refused():
+    together = Together(steps_of(lambda: Noisy(2, 3), [ERM()] * 2))
+    x, y = torch.rand(2, 4, 2), torch.zeros(2, 4, dtype=torch.int64)
+    with pytest.raises(NotStackable, match=r"torch\.rand, torch\.randint and dropout only"):
+        together.losses(batches_of(x, y))

@@ -76,12 +76,12 @@ def motion_blur(x: Tensor, severity: int, generator: torch.Generator) -> Tensor:
     """Moved along a line of one direction for all images."""
     length = (0.08, 0.12, 0.16, 0.22, 0.28)[severity - 1] * x.shape[3]
     angle = float(torch.rand((), generator=generator)) * math.pi
-    reach = max(1, math.ceil(length / 2))
+    reach = math.ceil(length / 2 + 0.5)
     place = torch.arange(-reach, reach + 1.0)
     rows, columns = torch.meshgrid(place, place, indexing="ij")
     along = columns * math.cos(angle) + rows * math.sin(angle)
     across = columns * math.sin(angle) - rows * math.cos(angle)
-    return _filtered(x, (1 - across.abs()).clamp(0) * (along.abs() <= length / 2))
+    return _filtered(x, (1 - across.abs()).clamp(0) * (length / 2 + 0.5 - along.abs()).clamp(0, 1))
 
 
 def brightness(x: Tensor, severity: int, _generator: torch.Generator) -> Tensor:

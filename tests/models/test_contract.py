@@ -18,6 +18,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "resnet101": {"base_width": 4, "stem": "imagenet"},
     "vit-s16": {"image_size": 32},
     "vit-tiny": {"image_size": 16},
+    "mobilenetv2": {},
     "fcn3": {},
     "lstnet-skip": {"series": 3},
     "lstnet-attention": {"series": 3},

@@ -21,6 +21,7 @@ COUNTS: list[tuple[str, dict[str, Any], int]] = [
     ],
     ("resnet50", {"num_classes": 1000, "stem": "imagenet"}, 25_557_032),
     ("vit-s16", {"num_classes": 1000}, 22_050_664),
+    ("mobilenetv2", {"num_classes": 1000}, 3_504_872),  # as torchvision's
     ("fcn3", {}, 17_409),
     ("lstnet-skip", {"series": 8, "hidden": 50}, 19_998),
     ("lstnet-skip", {"series": 321, "hidden": 100}, 325_871),

@@ -2,6 +2,7 @@
 
 from tailormix.models.lstnet import LSTNet
 from tailormix.models.mlp import FCN3, MLP
+from tailormix.models.mobilenet import MobileNetV2
 from tailormix.models.registry import MODELS, Model, build, shape_arguments
 from tailormix.models.resnet import ResNet
 from tailormix.models.timm_models import timm_model
@@ -12,6 +13,7 @@ __all__ = [
     "MLP",
     "MODELS",
     "LSTNet",
+    "MobileNetV2",
     "Model",
     "ResNet",
     "VisionTransformer",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tailormix import checks
 from tailormix.models.lstnet import LSTNet
 from tailormix.models.mlp import FCN3, MLP
+from tailormix.models.mobilenet import MobileNetV2
 from tailormix.models.resnet import ResNet
 from tailormix.models.timm_models import timm_model
 from tailormix.models.vit import vit_s16, vit_tiny
@@ -47,6 +48,9 @@ MODELS: dict[str, Model] = {
     "resnet101": Model(ResNet, "image", "ResNet-101 with a CIFAR or an ImageNet stem", {"depth": 101}),
     "vit-s16": Model(vit_s16, "image", "vision transformer ViT-S/16, 384 wide, 12 blocks"),
     "vit-tiny": Model(vit_tiny, "image", "vision transformer for CPUs, 64 wide, 4 blocks"),
+    "mobilenetv2": Model(
+        MobileNetV2, "image", "MobileNetV2, with weights from a file where wanted (96 pixels or more)"
+    ),
     "fcn3": Model(FCN3, "vector", "three linear layers with dropout, the Airfoil network"),
     "lstnet-skip": Model(
         LSTNet, "series", "LSTNet with a recurrent skip over one period", {"context": "skip"}

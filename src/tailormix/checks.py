@@ -22,7 +22,7 @@ def non_negative(name: str, value: float) -> float:
     Traceback (most recent call last):
     ValueError: alpha must be >= 0, got -1
     """
-    if not number(name, value) >= 0 or math.isinf(value):
+    if not 0 <= number(name, value) < math.inf:
         raise ValueError(f"{name} must be {'finite' if value == math.inf else '>= 0'}, got {value}")
     return value
 
@@ -34,7 +34,7 @@ def positive(name: str, value: float) -> float:
     Traceback (most recent call last):
     ValueError: tau_std must be > 0, got -0.1
     """
-    if not number(name, value) > 0 or math.isinf(value):
+    if not 0 < number(name, value) < math.inf:
         raise ValueError(f"{name} must be {'finite' if value == math.inf else '> 0'}, got {value}")
     return value
 
@@ -65,9 +65,13 @@ def strength(name: str, value: float | Tensor) -> float | Tensor:
     Traceback (most recent call last):
     ValueError: tau_max must be >= 0, got -1.0
     """
-    if getattr(value, "shape", None) == ():
-        return value
-    return non_negative(name, value)  # type: ignore[arg-type]
+    from torch import Tensor
+
+    if not isinstance(value, Tensor):
+        return non_negative(name, value)
+    if value.dim():
+        raise ValueError(f"{name} must be a number or a 0-d tensor, got shape {tuple(value.shape)}")
+    return value
 
 
 def integer(name: str, value: int, *, at_least: int) -> int:

@@ -37,7 +37,7 @@ class AutoStrength:
     >>> auto = AutoStrength(Mixup(), start=0.5)
     >>> logits, y = torch.tensor([[3.0, 0.0], [3.0, 0.0]]), torch.tensor([0, 1])  # 95 % sure, half right
     >>> round(auto.observe(logits, y), 2)
-    3.04
+    3.06
 
     """
 

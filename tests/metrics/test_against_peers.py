@@ -11,6 +11,7 @@ from tailormix import metrics
 
 LOGITS, TARGETS = classifier()
 P = LOGITS.softmax(1)
+LEVELS = np.linspace(0.05, 0.95, 19)
 
 
 @pytest.mark.parametrize("n_bins", [1, 7, 15])
@@ -92,6 +93,10 @@ def test_regression_calibration_agrees_with_netcal_on_tuples(outputs: int | None
     assert metrics.ence(mean, std, targets) == pytest.approx(
         np.mean(netcal.ENCE(15).measure((mean, std), targets)), rel=1e-10
     )
+    conditional = netcal.QCE(15, marginal=False)
+    assert metrics.qce(mean, std, targets) == pytest.approx(
+        conditional.measure((mean, std), targets, q=LEVELS, reduction="mean"), rel=1e-10
+    )
 
 
 def test_as_published_agrees_with_netcal_on_one_array_of_two_rows() -> None:
@@ -114,6 +119,18 @@ def test_gaussian_scores_agree_with_scipy() -> None:
     low, high = normal.interval(0.8)
     inside = ((low <= targets) & (targets <= high)).mean()
     assert metrics.coverage(mean, std, targets, level=0.8) == pytest.approx(inside)
+
+
+def test_pinball_loss_agrees_with_scikit_learn_and_is_about_half_the_crps() -> None:
+    """CRPS of a Gaussian: σ (z (2Φ(z) − 1) + 2φ(z) − 1/√π); levels beyond 5 and 95 % matter little."""
+    from sklearn.metrics import mean_pinball_loss
+
+    mean, std, targets = (one.numpy() for one in regressor(outputs=2))
+    peer = [mean_pinball_loss(targets, stats.norm(mean, std).ppf(q), alpha=q) for q in LEVELS]
+    assert metrics.pinball(mean, std, targets) == pytest.approx(np.mean(peer), rel=1e-12)
+    z = (targets - mean) / std
+    crps = std * (z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi))
+    assert 2 * metrics.pinball(mean, std, targets) == pytest.approx(crps.mean(), rel=0.1)
 
 
 def test_point_errors_agree_with_scikit_learn() -> None:

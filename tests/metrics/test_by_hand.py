@@ -12,6 +12,8 @@ TEN = torch.tensor([0.55, 0.55, 0.65, 0.65, 0.65, 0.75, 0.95, 0.95, 1.0, 1.0], d
 EVENT = torch.tensor([1, 0, 1, 1, 0, 0, 1, 1, 1, 0])
 P = torch.stack([1 - TEN, TEN], dim=1)
 
+LEVELS = np.arange(1, 20) / 20
+
 
 def test_ten_points_equal_width() -> None:
     """Ten bins. Bin: count, confidence, accuracy, gap.
@@ -62,7 +64,8 @@ def test_classwise_by_hand() -> None:
 def test_regression_by_hand() -> None:
     """Variances 1, 1, 9 with errors 1, 3, 3; two bins [1, 5), [5, 9]: MSE 5 against 1, and 9 against 9.
 
-    UCE = (2/3)·4; ENCE = (|√5 − 1| + 0)/2; inside ±1.96σ: 1 and 3 of σ 3, so 2/3.
+    UCE = (2/3)·4; ENCE = (|√5 − 1| + 0)/2; inside ±1.96σ: 1 and 3 of σ 3, so 2/3. ±σ holds 0.683: from
+    level 0.7 on an error of σ is inside, that is half of bin 1 and all of bin 2; below it none is.
     """
     mean, std = np.zeros(3), np.array([1.0, 1.0, 3.0])
     targets = np.array([1.0, -3.0, 3.0])
@@ -70,6 +73,9 @@ def test_regression_by_hand() -> None:
     assert metrics.ence(mean, std, targets, n_bins=2) == pytest.approx((math.sqrt(5) - 1) / 2)
     assert metrics.coverage(mean, std, targets) == pytest.approx(2 / 3)
     assert metrics.rmse(mean, targets) == pytest.approx(math.sqrt(19 / 3))
+    wide = np.array([q >= 0.7 - 1e-9 for q in LEVELS])
+    first, second = np.abs(0.5 * wide - LEVELS), np.abs(wide - LEVELS)
+    assert metrics.qce(mean, std, targets, n_bins=2) == pytest.approx((2 * first + second).mean() / 3)
 
 
 def test_bin_by_moves_a_sample() -> None:

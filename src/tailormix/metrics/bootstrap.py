@@ -2,7 +2,7 @@
 
 A metric here is a function of sums over rows (``SummedMetric``), so a resample needs only to know how often
 each row was drawn. Beyond 1000 rows, random groups of rows are drawn instead: their sums are as independent
-as single rows are. Bins that follow the data (AECE, UCE, ENCE) keep the edges of the full sample.
+as single rows are. Bins that follow the data (AECE, UCE, ENCE, QCE) keep the edges of the full sample.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from tailormix.metrics.regression import (
     ence_error,
     gaussian_sums,
     mean_sums,
+    pinball_sums,
+    qce_error,
     ratio,
     relative_sums,
     squared_sums,
@@ -264,14 +266,16 @@ def regression_sums(
         bins = SpreadBins(seen.std, n_bins, bin_by or default)
         return SummedMetric(lambda rows: bins.sums(seen[rows]), value)
 
-    published = two_row_reading(inputs)
+    published, widths = two_row_reading(inputs), SpreadBins(inputs.std, n_bins, "std")
     return {
         "rmse": SummedMetric(lambda rows: squared_sums(inputs[rows]), lambda sums: ratio(sums).sqrt()),
         "mae": SummedMetric(lambda rows: absolute_sums(inputs[rows]), ratio),
         "mape": SummedMetric(lambda rows: relative_sums(inputs[rows]), ratio),
         "gaussian_nll": SummedMetric(lambda rows: gaussian_sums(inputs[rows]), ratio),
+        "pinball": SummedMetric(lambda rows: pinball_sums(inputs[rows]), ratio),
         "uce": binned(inputs, "variance", uce_error),
         "ence": binned(inputs, "std", ence_error),
+        "qce": SummedMetric(lambda rows: widths.inside_sums(inputs[rows]), qce_error),
         "coverage": SummedMetric(lambda rows: coverage_sums(inputs[rows], level), ratio),
         "uce_as_published": binned(published, "variance", uce_error),
         "ence_as_published": binned(published, "std", ence_error),

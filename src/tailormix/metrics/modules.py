@@ -1,7 +1,7 @@
 """The metrics as torchmetrics classes, thin over the functions.
 
-Most hold float64 sums of a fixed size, which add up over ranks. The bins of AECE, UCE and ENCE depend on all
-samples: these keep two numbers per entry and gather them.
+Most hold float64 sums of a fixed size, which add up over ranks. The bins of AECE, UCE, ENCE and QCE depend on
+all samples: these keep two numbers per entry and gather them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from tailormix.metrics.regression import (
     ence_error,
     gaussian_sums,
     mean_sums,
+    pinball_sums,
+    qce_error,
     ratio,
     relative_sums,
     squared_sums,
@@ -319,6 +321,15 @@ class GaussianNLL(_Ratio):
 
 
 @final
+class PinballLoss(_Ratio):
+    """Mean of ρ_q(y − F⁻¹(q)) over q = 0.05 … 0.95; see ``pinball``."""
+
+    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        self.sums = self.sums + pinball_sums(regression_inputs(mean, targets, std))
+
+
+@final
 class Coverage(_Ratio):
     """Share of entries inside the central ``level`` interval; see ``coverage``."""
 
@@ -379,6 +390,23 @@ class ENCE(_Spread):
 
     bin_by_default = "std"
     _error = staticmethod(ence_error)
+
+
+@final
+class QCE(GatherMetric):
+    """Mean over q = 0.05 … 0.95 of Σ_b (n_b/n) |inside_b(q) − q|; see ``qce``."""
+
+    def __init__(self, *, n_bins: int = 15, **kwargs: Any) -> None:
+        super().__init__(n_bins, **kwargs)
+
+    def update(self, mean: torch.Tensor, std: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch of (n,) or (n, D) arrays."""
+        inputs = regression_inputs(mean, targets, std)
+        self._append(inputs.std, inputs.error)
+
+    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        inputs = RegressionInputs(torch.zeros_like(second), second, first)
+        return qce_error(SpreadBins(first, self.n_bins, "std").inside_sums(inputs))
 
 
 @final

@@ -15,6 +15,8 @@ from tailormix.metrics.regression import (
     gaussian_nll,
     mae,
     mape,
+    pinball,
+    qce,
     rmse,
     uce,
     uce_as_published,
@@ -77,8 +79,10 @@ METRICS: dict[str, MetricInfo] = {
         "GaussianNLL",
         (-math.inf, math.inf),
     ),
+    "pinball": MetricInfo("Pinball loss", "error of the predicted quantiles", pinball, _GAUSS, "PinballLoss"),
     "uce": MetricInfo("UCE", "squared error against variance", uce, _GAUSS, "UCE"),
     "ence": MetricInfo("ENCE", "relative error of the standard deviation", ence, _GAUSS, "ENCE"),
+    "qce": MetricInfo("QCE", "coverage of intervals against their level", qce, _GAUSS, "QCE", _SHARE),
     "coverage": MetricInfo(
         "Coverage", "share inside the 95 % prediction interval", coverage, _GAUSS, "Coverage", _SHARE, None
     ),

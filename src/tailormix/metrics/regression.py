@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 BIN_BY = ("variance", "std")
+LEVELS = torch.arange(1, 20, dtype=torch.float64) / 20  # 0.05 … 0.95, as in the released evaluation
 
 
 def rmse(mean: Array, targets: Array) -> float:
@@ -64,6 +65,18 @@ def gaussian_nll(mean: Array, std: Array, targets: Array) -> float:
     return float(ratio(gaussian_sums(regression_inputs(mean, targets, std))))
 
 
+def pinball(mean: Array, std: Array, targets: Array) -> float:
+    """Mean of ρ_q(y − F⁻¹(q)) over all entries and q = 0.05 … 0.95, with F⁻¹ the quantiles of N(μ, σ²).
+
+    ρ_q(e) = q e for e ≥ 0 and (q − 1) e below. A proper score in the unit of y: twice its mean over all q
+    would be the CRPS. For σ = 0 it is half the absolute error.
+
+    >>> pinball(torch.tensor([0.0]), torch.tensor([0.0]), torch.tensor([3.0]))
+    1.5
+    """
+    return float(ratio(pinball_sums(regression_inputs(mean, targets, std))))
+
+
 def coverage(mean: Array, std: Array, targets: Array, *, level: float = 0.95) -> float:
     """Share of entries with |y − μ| ≤ z σ, where ±z holds ``level`` of a standard normal.
 
@@ -102,6 +115,19 @@ def ence(mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: s
     return float(ence_error(sums))
 
 
+def qce(mean: Array, std: Array, targets: Array, *, n_bins: int = 15) -> float:
+    """Σ_b (n_b/n) |inside_b(q) − q|, averaged over q = 0.05 … 0.95 and over outputs.
+
+    inside_b(q) is the share of bin b within the central interval that should hold the share q of targets. The
+    bins are those of ``ence``: of the predicted standard deviation.
+
+    >>> round(qce(torch.zeros(2), torch.ones(2), torch.full((2,), 9.0)), 6)  # never inside: the mean of q
+    0.5
+    """
+    inputs = regression_inputs(mean, targets, std)
+    return float(qce_error(SpreadBins(inputs.std, n_bins, "std").inside_sums(inputs)))
+
+
 def uce_as_published(
     mean: Array, std: Array, targets: Array, *, n_bins: int = 15, bin_by: str = "variance"
 ) -> float:
@@ -137,8 +163,10 @@ def regression_summary(mean: Array, std: Array, targets: Array, *, n_bins: int =
         "mae": mae(mean, targets),
         "mape": mape(mean, targets),
         "gaussian_nll": gaussian_nll(mean, std, targets),
+        "pinball": pinball(mean, std, targets),
         "uce": uce(mean, std, targets, n_bins=n_bins),
         "ence": ence(mean, std, targets, n_bins=n_bins),
+        "qce": qce(mean, std, targets, n_bins=n_bins),
         "coverage": coverage(mean, std, targets),
         "uce_as_published": uce_as_published(mean, std, targets, n_bins=n_bins),
         "ence_as_published": ence_as_published(mean, std, targets, n_bins=n_bins),
@@ -188,6 +216,15 @@ def gaussian_sums(inputs: RegressionInputs) -> torch.Tensor:
     return mean_sums(nll.mean(1))
 
 
+def pinball_sums(inputs: RegressionInputs) -> torch.Tensor:
+    """Return (2,): the sum of pinball losses, averaged over outputs and levels, and n."""
+    total = torch.zeros_like(inputs.error)
+    for level in LEVELS.to(inputs.error.device):
+        beyond = inputs.error - torch.special.ndtri(level) * inputs.std
+        total += torch.maximum(level * beyond, (level - 1) * beyond)
+    return mean_sums(total.mean(1) / len(LEVELS))
+
+
 def coverage_sums(inputs: RegressionInputs, level: float = 0.95) -> torch.Tensor:
     """Return (2,): the sum of the shares of outputs inside the interval, and n."""
     if not 0 < checks.number("level", level) < 1:
@@ -207,16 +244,26 @@ class SpreadBins:
 
     def sums(self, inputs: RegressionInputs) -> torch.Tensor:
         """Return (D, B, 3) sums of (1, predicted variance, squared error)."""
-        spread = self._spread(inputs.std)
+        variance = inputs.std.square()
+        return self._sums(inputs.std, torch.ones_like(variance), variance, inputs.error.square())
+
+    def inside_sums(self, inputs: RegressionInputs) -> torch.Tensor:
+        """Return (D, B, 1 + Q) sums of (1, [|y − μ| ≤ z_q σ] of each of the Q levels)."""
+        away, reach = inputs.error.abs(), torch.special.ndtri((1 + LEVELS) / 2).tolist()
+        inside = (away <= width * inputs.std for width in reach)
+        return self._sums(inputs.std, torch.ones_like(away), *inside)
+
+    def _sums(self, std: torch.Tensor, *columns: torch.Tensor) -> torch.Tensor:
+        """Return (D, B, k) sums of k columns (n, D) over the bins of each output."""
+        spread = self._spread(std)
         step = torch.arange(1, self.n_bins, dtype=spread.dtype, device=spread.device) / self.n_bins
         edges = self.low + (self.high - self.low) * step
         index = torch.searchsorted(edges.contiguous(), spread, right=True)
         index = torch.where(self.high > self.low, index, 0)  # one value only: one bin
         index = index + self.n_bins * torch.arange(len(spread), device=spread.device)[:, None]
-        variance, squared = inputs.std.square().T, inputs.error.square().T
         size = len(spread) * self.n_bins
-        sums = sums_by_index(index, torch.ones_like(variance), variance, squared, size=size)
-        return sums.view(len(spread), self.n_bins, 3)
+        sums = sums_by_index(index, *(column.T for column in columns), size=size)
+        return sums.view(len(spread), self.n_bins, len(columns))
 
     def _spread(self, std: torch.Tensor) -> torch.Tensor:
         """Return (D, n)."""
@@ -235,6 +282,13 @@ def ence_error(sums: torch.Tensor) -> torch.Tensor:
     used = variance > 0
     relative = (squared.sqrt() / variance.where(used, 1.0).sqrt() - 1).abs()
     return (relative.where(used, 0.0).sum(-1) / used.sum(-1)).mean(-1)
+
+
+def qce_error(sums: torch.Tensor) -> torch.Tensor:
+    """Return QCE of bin sums: (..., D, B, 1 + Q) → (...)."""
+    count, inside = sums[..., :1], sums[..., 1:]
+    gap = (inside - LEVELS.to(sums.device) * count).abs().sum(-2) / count.sum(-2)
+    return gap.mean((-2, -1))
 
 
 def two_row_reading(inputs: RegressionInputs) -> RegressionInputs:

@@ -176,7 +176,7 @@ def _regression(stages: list[Predictions], settings: Settings, progress: Progres
         metrics = regression_sums(inputs, n_bins=settings.n_bins)
         values = {}
         for name in metrics:
-            options = {"n_bins": settings.n_bins} if name.startswith(("uce", "ence")) else {}
+            options = {"n_bins": settings.n_bins} if name.startswith(("uce", "ence", "qce")) else {}
             arrays = (getattr(stage, array) for array in METRICS[name].arrays)
             try:
                 values[name] = METRICS[name].function(*arrays, **options)

@@ -35,7 +35,7 @@ SHORT = {"classification": ("accuracy", "ece", "nll"), "regression": ("rmse", "m
 #: fractions that are shown in percent
 FRACTIONS = (
     *("accuracy", "ece", "aece", "classwise_ece", "debiased_ece", "mce"),
-    *("ence", "ence_as_published", "coverage"),
+    *("ence", "ence_as_published", "qce", "coverage"),
 )
 
 

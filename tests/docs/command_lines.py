@@ -57,7 +57,8 @@ def _tailormix(arguments: list[str]) -> str:
     options = command.make_context(command.name, list(words)).params
     if arguments[0] == "train":
         experiment = read(options["experiment"], options["settings"] or [])
-        if DATASETS[experiment.data.name].source == "published":
+        known = DATASETS.get(experiment.data.name)
+        if known is not None and known.source == "published":
             return ""
     if arguments[0] not in LESS:
         return ""

@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import io
 import pkgutil
+import re
 import warnings
 from pathlib import Path
 
@@ -43,6 +44,9 @@ def run(block: Block, names: dict[str, object]) -> str:
         path = Path(block.text.splitlines()[0].removeprefix("# "))
         path.write_text(block.text, encoding="utf-8")
         read(str(path))
+        return ""
+    if named := re.match(r"# (\w+\.py)\n", block.text):  # a file of the user
+        Path(named[1]).write_text(block.text, encoding="utf-8")
         return ""
     if block.language == "console":
         return "".join(map(check, lines_of(block.text)))

@@ -3,15 +3,18 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from tailormix import data
+from tailormix.calibration.predictions import load_predictions
 from tailormix.data import DataSplits
 from tailormix.data.augment import ImageTransform, normalisation
+from tailormix.data.preprocessing import ArrayPreprocessing, ImagePreprocessing
 from tailormix.data.series import series_splits
 from tailormix.data.splits import MemorySplit
-from tailormix.experiments import EXPERIMENTS, building, read
+from tailormix.experiments import EXPERIMENTS, building, load_run, read
 from tailormix.experiments.running import batches_in_memory, run_experiment
 from tailormix.methods import METHODS
 from tailormix.training.run_folder import RunError
@@ -26,14 +29,15 @@ def made_images(**_: Any) -> DataSplits:
         MemorySplit(images[rows], labels[rows], rows, ImageTransform(scale, shift, pad, flip=pad > 0))
         for rows, pad in zip(torch.arange(30).split(10), (4, 0, 0), strict=True)
     ]
-    return DataSplits("cifar10", "classification", *parts, 10)
+    made = ImagePreprocessing((3, 32, 32), [0.5] * 3, [0.25] * 3)
+    return DataSplits("cifar10", "classification", *parts, 10, preprocessing=made)
 
 
 def made_rows(**_: Any) -> DataSplits:
     x = torch.rand(90, 5, generator=torch.Generator().manual_seed(0))
     y = 100 + x.sum(1, keepdim=True)
     parts = [MemorySplit(x[rows], y[rows], rows) for rows in torch.arange(90).split(30)]
-    return DataSplits("airfoil", "regression", *parts, 1)
+    return DataSplits("airfoil", "regression", *parts, 1, preprocessing=ArrayPreprocessing((5,)))
 
 
 def made_series(**_: Any) -> DataSplits:
@@ -44,8 +48,18 @@ def made_series(**_: Any) -> DataSplits:
 MADE = {"cifar10": made_images, "airfoil": made_rows, "exchange-rate": made_series}
 
 
+def raw_inputs(splits: DataSplits) -> Any:
+    """The test inputs as they were before the preprocessing."""
+    if isinstance(splits.preprocessing, ImagePreprocessing):
+        return splits.test.inputs
+    x = splits.test.batch(torch.arange(len(splits.test)))[0].double()
+    return x * splits.preprocessing.spread + splits.preprocessing.centre
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_two_steps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_steps_make_a_run_that_answers_as_it_was_evaluated(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loaded = data.load
 
     def load(which: str, **options: Any) -> DataSplits:
@@ -53,12 +67,22 @@ def test_two_steps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(building.data, "load", load)
     record = read(name, ["epochs=1", "mc_samples=2", "accelerator=cpu"])
-    rows = len(load(record.data.name, seed=0).train)
+    splits = load(record.data.name, seed=0)
+    rows = len(splits.train)
     half = read(name, ["epochs=1", "mc_samples=2", "accelerator=cpu", f"batch={rows // 2}", "drop_last=true"])
     result = run_experiment(half, tmp_path)
     assert result["epochs"] == 1
     metric = "rmse" if result["data"]["task"] == "regression" else "accuracy"
     assert result["test"]["before"][metric] >= 0
+    run, stored = load_run(tmp_path), load_predictions(tmp_path / "predictions.npz")
+    if run.task == "classification":
+        expected = torch.tensor(stored.logits).double().softmax(1).numpy()
+        found = run.predict_proba(raw_inputs(splits), calibrated=False)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    else:
+        scale = 1.0 if splits.target_scale is None else splits.target_scale.numpy()
+        found = run.predict(raw_inputs(splits)).reshape(stored.mean.shape)
+        np.testing.assert_allclose(found, stored.mean * scale, rtol=1e-5, atol=1e-5)
 
 
 def test_a_folder_of_another_experiment_is_refused(tmp_path: Path) -> None:

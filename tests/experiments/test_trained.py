@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,9 @@ from scipy import special, stats
 
 import tailormix
 from helpers import run_python
-from tailormix import data
 from tailormix.calibration import VarianceScaling
 from tailormix.calibration.predictions import load_predictions
-from tailormix.data.preprocessing import ArrayPreprocessing
-from tailormix.experiments import Experiment, building
+from tailormix.experiments import Experiment
 from tailormix.experiments.running import run_experiment
 from tailormix.training.run_folder import RunError
 
@@ -38,17 +35,7 @@ def train(folder: Path, targets: str, model: str) -> Path:
         "mc_samples": 5,
         "accelerator": "cpu",
     }
-    load = data.load
-
-    def loaded(*args, **options):
-        splits = load(*args, **options)
-        known = torch.from_numpy(X)[splits.train.ids]
-        made = ArrayPreprocessing((3,), centre=known.mean(0), spread=known.std(0, correction=0))
-        return replace(splits, preprocessing=made)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building.data, "load", loaded)
-        run_experiment(Experiment.from_dict(experiment), folder / "run")
+    run_experiment(Experiment.from_dict(experiment), folder / "run")
     return folder / "run"
 
 
@@ -87,6 +74,22 @@ def test_intervals_are_those_of_the_run_after_its_calibrator(regression: Path) -
     assert run.predict(X).tolist() == run.predict(X).tolist()  # dropout is seeded
     plain = run.predict_interval(X[stored.ids], calibrated=False)
     np.testing.assert_allclose(plain.std, stored.std[:, 0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["mlp", "fcn3"])
+def test_without_dropout_the_spread_is_the_validation_error(
+    model: str, regression: Path, tmp_path: Path
+) -> None:
+    path = regression if model == "fcn3" else train(tmp_path, "values", model)
+    run, held = tailormix.load_run(path), load_predictions(path / "validation.npz")
+    found = run.predict_interval(X, dropout=False)
+    error = np.sqrt(np.mean((held.mean - held.targets) ** 2))
+    np.testing.assert_allclose(found.std, error, rtol=1e-6)
+    if model == "mlp":
+        with pytest.raises(
+            ValueError, match="no spread is known: without dropout it comes from the calibration"
+        ):
+            run.predict_interval(X, calibrated=False)
 
 
 def test_loading_needs_neither_the_data_nor_the_folder_it_ran_in(classifier: Path, tmp_path: Path) -> None:

@@ -50,18 +50,31 @@ def load_npz(
     """
     path = Path(path)
     x, y = read_npz(path, ["x", "y"])
+    return array_splits("npz", path, x, y, seed, task=task, validation=validation, test=test)
+
+
+def array_splits(
+    name: str,
+    path: Path,
+    x: Array,
+    y: Array,
+    seed: int,
+    *,
+    task: TaskOption = "auto",
+    validation: float = 0.1,
+    test: float = 0.2,
+) -> DataSplits:
+    """Split x (n, ...) and y (n,) or (n, outputs), as :func:`load_npz` does; errors speak of ``path``."""
     if x.ndim < 2 or y.ndim not in (1, 2) or len(x) != len(y) or 0 in (*x.shape, *y.shape):
         raise unusable(path, "x of shape (n, ...) and y of as many rows", f"{x.shape} and {y.shape}")
     targets = array_targets(y, task, f"{path}, array y")
     rows = _split_rows(path, targets, seed, validation, test)
     if x.dtype == np.uint8 and x.ndim == 4:
-        return _image_splits(path, torch.from_numpy(x), targets, rows)
+        return _image_splits(name, path, torch.from_numpy(x), targets, rows)
     if x.dtype.kind not in "biuf":
         raise unusable(path, "x of real numbers", str(x.dtype))
     features = torch.from_numpy(check_finite(f"{path}, array x", x.astype(np.float64)))
-    return _own_splits(
-        "npz", features, fit_scale(features[rows[0]], "standard"), targets, rows, targets.notes
-    )
+    return _own_splits(name, features, fit_scale(features[rows[0]], "standard"), targets, rows, targets.notes)
 
 
 def load_table(
@@ -180,7 +193,7 @@ def _own_splits(
 
 
 def _image_splits(
-    path: Path, images: Tensor, targets: Targets, rows: tuple[Tensor, Tensor, Tensor]
+    name: str, path: Path, images: Tensor, targets: Targets, rows: tuple[Tensor, Tensor, Tensor]
 ) -> DataSplits:
     """Images stay uint8 and are normalised in batches, with statistics of the training rows."""
     if images.shape[1] > 4:
@@ -190,7 +203,7 @@ def _image_splits(
     values, units = targets.scaled(rows[0])
     train, held, tested = (MemorySplit(images[part], values[part], part, transform) for part in rows)
     return DataSplits(
-        "npz",
+        name,
         targets.task,
         train,
         held,

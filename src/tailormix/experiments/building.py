@@ -1,51 +1,107 @@
-"""Build data, model, method and criterion from the names in an experiment."""
+"""Build data, model, method and criterion from the names in an experiment, plug-ins among them."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import math
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from tailormix import checks, data, losses, models
+from tailormix.calibration.predictions import to_numpy
+from tailormix.data.custom import array_splits
+from tailormix.data.folds import fold_splits
+from tailormix.data.preprocessing import ArrayPreprocessing
+from tailormix.data.splits import DataSplits
+from tailormix.experiments import plugins
 from tailormix.experiments.experiment import DEFAULT_LOSS, REGRESSION_LOSSES, method_options
 from tailormix.losses.registry import LOSSES
+from tailormix.method import Method
 from tailormix.methods import build_method
 from tailormix.objectives.mixed import squared_error
 from tailormix.training.loop import Setup
 from tailormix.training.seeding import Stream, derive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from torch import Tensor
 
     from tailormix.components import Criterion
-    from tailormix.data.splits import DataSplits, Split
+    from tailormix.data.splits import Split
     from tailormix.experiments.experiment import Experiment
-    from tailormix.method import Method
 
 
 def build(experiment: Experiment, device: torch.device | str = "cpu") -> Setup:
     """Load the data onto ``device`` and build the rest to fit it; weights come from torch's generator."""
-    seed = experiment.training.seed
-    splits = data.load(experiment.data.name, seed=seed, **experiment.data.options).to(device)
+    splits = load_data(experiment).to(device)
     if len(splits.train) == 0:
         raise ValueError(f"data set {splits.name} has no training rows: it is for testing only")
-    model = models.build(experiment.model.name, **model_arguments(experiment, splits))
+    model = build_model(experiment.model.name, model_arguments(experiment, splits))
     return Setup(splits, model, _method(experiment, splits), _criterion(experiment, splits))
+
+
+def load_data(experiment: Experiment) -> DataSplits:
+    """The experiment's data; a plug-in is given its options, and ``seed`` where it asks for that.
+
+    A plug-in returns ``DataSplits``, or arrays x and y that are split as those of an ``.npz`` file.
+    """
+    name, options, seed = experiment.data.name, dict(experiment.data.options), experiment.training.seed
+    if not plugins.is_plugin(name):
+        return data.load(name, seed=seed, **options)
+    fold = options.pop("fold", None)
+    arguments = _asked(name, {"seed": seed}) | options
+    found: Any = plugins.build("DataSplits or arrays (x, y)", name, arguments, (DataSplits, tuple))
+    if not isinstance(found, DataSplits):
+        if len(found) != 2:
+            raise plugins.PluginError(f"plug-in {name} must return two arrays x and y, got {len(found)}")
+        x, y = map(to_numpy, found)
+        found = array_splits(plugins.short_name(name), Path(name), x, y, seed)
+    if found.preprocessing is None and getattr(found.test, "transform", None) is None:
+        found = replace(found, preprocessing=ArrayPreprocessing(found.input_shape))  # raw inputs are inputs
+    splits: DataSplits = found
+    return splits if fold is None else fold_splits(splits, fold, seed)
 
 
 def model_arguments(experiment: Experiment, splits: DataSplits) -> dict[str, Any]:
     """The arguments of the experiment's model: those that fit it to the data, and its options."""
-    shape = models.shape_arguments(experiment.model.name, splits.input_shape, splits.outputs)
-    return {**shape, **experiment.model.options}
+    name, shape, outputs = experiment.model.name, splits.input_shape, splits.outputs
+    if not plugins.is_plugin(name):
+        return {**models.shape_arguments(name, shape, outputs), **experiment.model.options}
+    offered: dict[str, Any] = {"input_shape": list(shape), "in_features": math.prod(shape)}
+    offered |= {"in_channels": shape[0]} if len(shape) == 3 else {}
+    offered |= dict.fromkeys(("outputs", "out_features", "num_classes"), outputs)
+    return _asked(name, offered) | dict(experiment.model.options)
+
+
+def build_model(name: str, arguments: Mapping[str, Any]) -> nn.Module:
+    """The model of these arguments, by its name in the registry or by a plug-in."""
+    if not plugins.is_plugin(name):
+        return models.build(name, **arguments)
+    model: nn.Module = plugins.build("a torch.nn.Module", name, arguments, nn.Module)
+    return model
+
+
+def _asked(name: str, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the offered arguments that a plug-in has a parameter for."""
+    parameters = plugins.parameters(name)
+    return {key: value for key, value in offered.items() if key in parameters and value is not None}
 
 
 def _method(experiment: Experiment, splits: DataSplits) -> Method:
     name, options = experiment.method.name, dict(experiment.method.options)
+    inputs = _augmented(splits.train, experiment.training.seed)
+    if plugins.is_plugin(name):
+        arguments = _asked(name, {"num_classes": splits.num_classes}) | options
+        method: Method = plugins.build("a tailormix.Method", name, arguments, Method)
+        return method.fit(inputs, splits.train.targets)
     if splits.num_classes is not None and "num_classes" in method_options(name):
         options.setdefault("num_classes", splits.num_classes)
-    inputs = _augmented(splits.train, experiment.training.seed)
     return build_method(name, **options).fit(inputs, splits.train.targets)
 
 
@@ -64,6 +120,8 @@ def _criterion(experiment: Experiment, splits: DataSplits) -> Criterion | None:
     name, options = experiment.loss.name, dict(experiment.loss.options)
     if name == DEFAULT_LOSS:
         return None
+    if plugins.is_plugin(name):
+        return _plugin_criterion(name, options, splits)
     if splits.task == "regression":
         checks.known("loss for real targets", name, REGRESSION_LOSSES)
         return squared_error if name == "mse" else _denormalised(splits)
@@ -71,6 +129,28 @@ def _criterion(experiment: Experiment, splits: DataSplits) -> Criterion | None:
     if "size" in LOSSES[name].required:
         options["size"] = len(splits.train)
     return losses.build(name, **options)
+
+
+def _plugin_criterion(name: str, options: Mapping[str, Any], splits: DataSplits) -> Criterion:
+    """A module, what a class or function returns, or a function of outputs and targets as it is.
+
+    A function that needs two arguments or more which no option gives is taken for a criterion itself.
+    """
+    found, parameters = plugins.find(name), plugins.parameters(name)
+    if isinstance(found, nn.Module):
+        module: nn.Module = plugins.build("a criterion", name, options, nn.Module)
+        return module
+    arguments = _asked(name, {"num_classes": splits.num_classes, "size": len(splits.train)}) | dict(options)
+    needed = [p for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    if not inspect.isclass(found) and len([p for p in needed if p.name not in arguments]) >= 2:
+        for option in options:
+            checks.known(f"option of {name}", option, list(parameters)[2:] or ("(none)",))
+        return functools.partial(found, **arguments) if arguments else found
+    made = plugins.call(name, found, arguments)
+    if not callable(made):
+        raise plugins.PluginError(f"plug-in {name} must return a criterion, got {type(made).__name__}")
+    criterion: Criterion = made
+    return criterion
 
 
 def _denormalised(splits: DataSplits) -> Criterion:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tailormix import checks
 from tailormix.atomic import write_atomically
 from tailormix.data.registry import DATASETS
+from tailormix.experiments.plugins import is_plugin, parameters, short_name
 from tailormix.losses.registry import LOSSES
 from tailormix.methods import METHODS
 from tailormix.models.registry import MODELS, TIMM_PREFIX
@@ -66,7 +67,7 @@ EXECUTION_KEYS = ("summary", "workers", "checkpoint_every", "also")
 
 @dataclass(frozen=True)
 class Experiment:
-    """Data, model, method and loss by name, and how to train.
+    """Data, model, method and loss by name or plug-in, and how to train.
 
     >>> moons = Experiment(data=Choice("moons"), model=Choice("mlp"))
     >>> moons.method.name, moons.training.epochs
@@ -84,14 +85,17 @@ class Experiment:
     summary: str = ""
 
     def __post_init__(self) -> None:
-        checks.known("data", self.data.name, DATASETS)
-        if not str(self.model.name).startswith(TIMM_PREFIX):
+        if not is_plugin(self.data.name):
+            checks.known("data", self.data.name, DATASETS)
+        if not (is_plugin(self.model.name) or str(self.model.name).startswith(TIMM_PREFIX)):
             checks.known("model", self.model.name, MODELS)
         for name in self.training.also:
             checks.known("data set of also", name, DATASETS)
-        losses: dict[str, Mapping[str, Any]] = {name: {} for name in (DEFAULT_LOSS, *REGRESSION_LOSSES)}
-        known_options("method", self.method, {name: method_options(name) for name in METHODS})
-        known_options("loss", self.loss, losses | {name: loss.defaults for name, loss in LOSSES.items()})
+        if not is_plugin(self.method.name):
+            known_options("method", self.method, {name: method_options(name) for name in METHODS})
+        if not is_plugin(self.loss.name):
+            losses: dict[str, Mapping[str, Any]] = {name: {} for name in (DEFAULT_LOSS, *REGRESSION_LOSSES)}
+            known_options("loss", self.loss, losses | {name: loss.defaults for name, loss in LOSSES.items()})
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Experiment:
@@ -118,6 +122,12 @@ class Experiment:
         values |= {name: getattr(self, name) for name in COMPONENTS}
         values |= {name: getattr(self.training, name) for name in SETTINGS}
         return {key: value.flat() if isinstance(value, Choice) else value for key, value in values.items()}
+
+    @property
+    def plugins(self) -> dict[str, str]:
+        """The sections that name code of the user, and those names."""
+        names = {section: getattr(self, section).name for section in COMPONENTS}
+        return {section: name for section, name in names.items() if is_plugin(name)}
 
     def changed(self) -> dict[str, Any]:
         """The settings that are not at their defaults, with the keys of a file."""
@@ -165,8 +175,9 @@ def run_name(experiment: Experiment) -> str:
     >>> run_name(read("moons"))
     'moons-mlp-sk-mixup-...'
     """
-    names = (experiment.data.name, experiment.model.name, experiment.method.name, fingerprint(experiment))
-    return "-".join(names).replace(":", "-").replace("/", "-")
+    names = (experiment.data.name, experiment.model.name, experiment.method.name)
+    joined = "-".join([*map(short_name, names), fingerprint(experiment)])
+    return joined.replace(":", "-").replace("/", "-")
 
 
 def fingerprint(experiment: Experiment) -> str:
@@ -181,6 +192,8 @@ def fingerprint(experiment: Experiment) -> str:
 
 def method_options(method: str) -> Mapping[str, Any]:
     """The options that a method takes, by name."""
+    if is_plugin(method):
+        return parameters(method)
     return inspect.signature(METHODS[method].build).parameters
 
 

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailormix.experiments import building
+from tailormix.experiments import building, plugins
 from tailormix.experiments.experiment import DEFAULTS, EXECUTION_KEYS
 from tailormix.experiments.shifts import evaluate_shifts
 from tailormix.experiments.trained import save_description
@@ -57,10 +57,12 @@ def run_experiment(
 def train_experiment(experiment: Experiment, path: Path, report: Reporter) -> dict[str, Any]:
     """Train and evaluate on the experiment's own data."""
     fabric = make_fabric(experiment.training)
+    method = experiment.method.name
+    passes = METHODS[method].passes if method in METHODS else None  # nobody knows those of a plug-in
     facts = {
         "seed": experiment.training.seed,
-        "method": experiment.method.name,
-        "batches_in_memory": batches_in_memory(METHODS[experiment.method.name].passes),
+        "method": method,
+        "batches_in_memory": None if passes is None else batches_in_memory(passes),
     }
 
     def make() -> Setup:
@@ -83,15 +85,24 @@ def write_experiment(experiment: Experiment, path: Path) -> None:
     """Write the resolved experiment with versions and commit; a folder of another experiment is refused."""
     wanted = json.loads(json.dumps(experiment.to_dict()))
     del wanted["also"]  # tables that share a run ask for different ones; the result names what there is
+    code = {section: plugins.record(name) for section, name in experiment.plugins.items()}
     found = run_folder.read_json(path / run_folder.EXPERIMENT)
     if found is None:
-        run_folder.write_json(path / run_folder.EXPERIMENT, {"experiment": wanted, **provenance()})
+        record = {"experiment": wanted, **({"plugins": code} if code else {}), **provenance()}
+        run_folder.write_json(path / run_folder.EXPERIMENT, record)
         return
     there = {**DEFAULTS, **found.get("experiment", {})}
     differ = [key for key in wanted if key not in EXECUTION_KEYS and wanted[key] != there.get(key)]
     if differ:
         changes = ", ".join(f"{key} {there.get(key)!r} instead of {wanted[key]!r}" for key in differ)
         raise run_folder.RunError(f"{path} holds another experiment ({changes}): choose another --out")
+    for section, now in code.items():
+        then = found.get("plugins", {}).get(section, {})
+        if then.get("sha256") != now["sha256"]:
+            raise run_folder.RunError(
+                f"the code of the {section}, {now['file']}, is not what {path} was started with: "
+                "restore it, or choose another --out"
+            )
 
 
 def is_first_rank() -> bool:

@@ -6,6 +6,7 @@ The folder of a run holds all that this needs: ``model.json`` (task, names, unit
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
@@ -14,13 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 import torch
 
-from tailormix import calibration, checks, models
+from tailormix import calibration, checks
 from tailormix.calibration.dropout import predict as predict_with_dropout
+from tailormix.calibration.predictions import load_predictions
 from tailormix.data.files.location import DataError
 from tailormix.data.preprocessing import load_preprocessing, save_preprocessing
-from tailormix.experiments.building import model_arguments
+from tailormix.experiments import plugins
+from tailormix.experiments.building import build_model, model_arguments
 from tailormix.training import checkpoint, run_folder
-from tailormix.training.evaluating import ROWS, forward_batches, has_dropout
+from tailormix.training.evaluating import FILES, ROWS, forward_batches, has_dropout
 from tailormix.training.run_folder import RunError
 from tailormix.training.seeding import Stream, derive
 
@@ -65,8 +68,8 @@ class TrainedRun:
         preprocessing: raw inputs to inputs of the model.
         calibrator: temperature or variance scaling, fitted on validation; None where there was none to fit.
         class_names: of the outputs of a classifier.
-        target_names: of the outputs of a regression, where they have names.
-        target_units: (centre, spread) that turn outputs into the user's units.
+        target_units: (centre, spread) that turn outputs of the model into the units of the results.
+        target_scale: what turns those into the user's units; 1 unless the data set has units of its own.
         result: the run's ``result.json``.
         samples, seed: of the passes with dropout.
 
@@ -78,8 +81,8 @@ class TrainedRun:
     preprocessing: Preprocessing
     calibrator: Any
     class_names: tuple[str, ...]
-    target_names: tuple[str, ...]
     target_units: tuple[Tensor, Tensor]
+    target_scale: Tensor
     result: dict[str, Any]
     samples: int
     seed: int
@@ -110,40 +113,52 @@ class TrainedRun:
         if self.task == "classification":
             chosen: Array = self.classes[self.predict_proba(X).argmax(1)]
             return chosen
-        return self.predict_interval(X).mean
+        return _one_column(self._moments(X)[0])
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, *, calibrated: bool = True) -> Interval:
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, *, calibrated: bool = True, dropout: bool = True
+    ) -> Interval:
         """Values of a regression with intervals that hold the truth with probability ``coverage``.
 
-        The interval is mean ± z · std of a normal law. The standard deviation is that of passes with dropout,
-        seeded: the same X gets the same answer. A model without dropout has one constant, from the validation
-        errors.
+        The interval is mean ± z · std of a normal law. Mean and standard deviation are those of passes with
+        dropout, seeded: the same X gets the same answer. Without dropout, in the model or by
+        ``dropout=False``, the standard deviation is one constant, the root mean squared error on validation.
         """
         self._check_task("regression", "predict_interval", "predict_proba")
         if not 0 < checks.number("coverage", coverage) < 1:
             raise ValueError(f"coverage must lie between 0 and 1, got {coverage}")
-        mean, std = self._moments(X)
-        centre, spread = (values.double() for values in self.target_units)
+        mean, std = self._moments(X, calibrated=calibrated, dropout=dropout)
+        if not bool((std > 0).any()):
+            raise ValueError("no spread is known: without dropout it comes from the calibration alone")
+        half = NormalDist().inv_cdf(0.5 + coverage / 2) * std
+        return Interval(*map(_one_column, (mean, std, mean - half, mean + half)))
+
+    def _moments(self, X: Any, *, calibrated: bool = True, dropout: bool = True) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation (n, outputs), float64, in the user's units."""
+        random = dropout and has_dropout(self.model)
+        found = [self._passes(x, number, random=random) for number, x in enumerate(self._inputs(X))]
+        mean, std = (torch.cat(parts).double().cpu() for parts in zip(*found, strict=True))
+        centre, spread = self.target_units
         mean, std = mean * spread + centre, std * spread
         if calibrated and self.calibrator is not None:
-            std = self.calibrator.transform(std)
-        half = NormalDist().inv_cdf(0.5 + coverage / 2) * std
-        found = (mean, std, mean - half, mean + half)
-        return Interval(*(values[:, 0].numpy() if mean.shape[1] == 1 else values.numpy() for values in found))
+            own = random or self.calibrator.fitted.constant
+            std = self.calibrator.transform(std) if own else self.calibration_error.expand_as(mean)
+        return mean * self.target_scale, std * self.target_scale
 
-    def _moments(self, X: Any) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation (n, outputs) in the units of the model, without calibration."""
-        if not has_dropout(self.model):
-            mean = torch.cat(forward_batches(self.model, self._inputs(X))).double().cpu()
+    def _passes(self, x: Tensor, number: int, *, random: bool) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation over the passes of one batch, the ``number``-th, as in training."""
+        if not random:
+            (mean,) = forward_batches(self.model, [x])
             return mean, torch.zeros_like(mean)
-        found = [
-            predict_with_dropout(
-                self.model, x, samples=self.samples, seed=derive(self.seed, Stream.DROPOUT, number, 0)
-            )
-            for number, x in enumerate(self._inputs(X))
-        ]
-        mean, std = torch.cat([part.mean for part in found]), torch.cat([part.std for part in found])
-        return mean.double().cpu(), std.double().cpu()
+        seed = derive(self.seed, Stream.DROPOUT, number, 0)
+        found = predict_with_dropout(self.model, x, samples=self.samples, seed=seed)
+        return found.mean, found.std
+
+    @property
+    def calibration_error(self) -> Tensor:
+        """Root mean squared error (outputs,) on the split that calibrated, in the units of the results."""
+        stored = load_predictions(_need(self.path, FILES[self.calibrator.provenance.split]))
+        return torch.from_numpy(stored.mean - stored.targets).double().square().mean(0).sqrt()
 
     def _inputs(self, X: Any) -> Iterator[Tensor]:
         """Inputs of the model, in batches of the size that the run was evaluated with."""
@@ -158,18 +173,26 @@ class TrainedRun:
             raise ValueError(f"{asked} is for {task}, and {self.path} is a {self.task}: use {other}")
 
 
+def _one_column(values: Tensor) -> Array:
+    """As an array; a single output without its axis."""
+    found: Array = values.numpy()
+    return found[:, 0] if found.shape[1] == 1 else found
+
+
 def save_description(path: Path, experiment: Experiment, splits: DataSplits) -> None:
     """Write what :func:`load_run` needs besides weights and calibrator, which training writes."""
-    units = splits.target_units
+    units, scale, name = splits.target_units, splits.target_scale, experiment.model.name
     arguments = model_arguments(experiment, splits)
     arguments.pop("pretrained", None)  # of timm: a run has weights of its own
+    code = {"plugin": plugins.record(name)} if plugins.is_plugin(name) else {}
     description = {
         "format": FORMAT,
         "task": splits.task,
         "outputs": splits.outputs,
         "class_names": list(splits.class_names),
         "target_units": None if units is None else [values.tolist() for values in units],
-        "model": {"name": experiment.model.name, "arguments": arguments},
+        "target_scale": None if scale is None else scale.tolist(),
+        "model": {"name": name, "arguments": arguments} | code,
         "samples": experiment.training.mc_samples,
         "seed": experiment.training.seed,
     }
@@ -178,8 +201,10 @@ def save_description(path: Path, experiment: Experiment, splits: DataSplits) -> 
         save_preprocessing(path / PREPROCESSING, splits.preprocessing)
 
 
-def load_run(path: str | Path, device: torch.device | str = "cpu") -> TrainedRun:
+def load_run(path: str | Path, *, device: torch.device | str = "cpu", model: str | None = None) -> TrainedRun:
     """The finished run in folder ``path``, ready to predict on ``device``; its training data are not needed.
+
+    No code is run because a folder says so: if the run's model was a plug-in, ``model`` must name it again.
 
     >>> load_run("no/such/run")
     Traceback (most recent call last):
@@ -189,13 +214,19 @@ def load_run(path: str | Path, device: torch.device | str = "cpu") -> TrainedRun
     result = _read_result(path)
     description = _read(path, MODEL)
     try:
-        return _load(path, result, description, device)
+        return _load(path, result, description, device, model)
+    except RunError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, DataError, checkpoint.CheckpointError) as error:
         raise RunError(f"{path} cannot be used: {' '.join(str(error).split())}") from error
 
 
 def _load(
-    path: Path, result: dict[str, Any], description: dict[str, Any], device: torch.device | str
+    path: Path,
+    result: dict[str, Any],
+    description: dict[str, Any],
+    device: torch.device | str,
+    plugin: str | None,
 ) -> TrainedRun:
     if description.get("format") != FORMAT:
         raise ValueError(f"{MODEL} must have format {FORMAT}, got {description.get('format')!r}")
@@ -204,8 +235,9 @@ def _load(
             raise TypeError(f"{key} of {MODEL} must be {kind.__name__}, got {found!r}")
     _need(path, PREPROCESSING)
     preprocessing = load_preprocessing(path / PREPROCESSING)
+    name = _model_name(path, description["model"], plugin)
     with torch.random.fork_rng(devices=[]):  # weights are drawn before they are replaced
-        model = models.build(description["model"]["name"], **description["model"]["arguments"])
+        model = build_model(name, description["model"]["arguments"])
     if not isinstance(best := result.get("best weights"), str):
         raise ValueError(f"{run_folder.RESULT} must name the best weights, got {best!r}")
     weights = checkpoint.read(_need(path, best))
@@ -224,12 +256,34 @@ def _load(
         preprocessing.to(device),
         calibration.load(_need(path, run_folder.CALIBRATOR)) if calibrated else None,
         tuple(names) if classification else (),
-        tuple(description.get("target_names", ())),
-        (torch.tensor(centre), torch.tensor(spread)),
+        (torch.tensor(centre).double(), torch.tensor(spread).double()),
+        torch.tensor(description["target_scale"] or [1.0]).double(),
         result,
         description["samples"],
         description["seed"],
     )
+
+
+def _model_name(path: Path, described: dict[str, Any], given: str | None) -> str:
+    """The name to build the model by: a plug-in's must be given anew, and its file should be as it was."""
+    name, then = str(described["name"]), described.get("plugin")
+    if then is None:
+        if given is not None:
+            raise ValueError(f"its model is {name}, no plug-in: leave out model={given!r}")
+        return name
+    if given is None:
+        again = (
+            f"{then['file']}:{name.rpartition(':')[2]}" if name.partition(":")[0].endswith(".py") else name
+        )
+        raise ValueError(f"its model is code of yours, {name}: name it again to run it, model={again!r}")
+    if not plugins.is_plugin(given):
+        raise ValueError(f"model must be like my.py:Net or module:Net, got {given!r}")
+    if (now := plugins.record(given))["sha256"] != then["sha256"]:
+        warnings.warn(
+            f"{now['file']} has changed since {path} was trained ({then['name']}): answers may differ",
+            stacklevel=4,
+        )
+    return given
 
 
 def _read_result(path: Path) -> dict[str, Any]:

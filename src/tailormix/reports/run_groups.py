@@ -173,11 +173,13 @@ SYMBOLS = {
 
 
 def method_title(name: str) -> str:
-    """The name as the paper writes it.
+    """The name as the paper writes it; that of a plug-in as the user does.
 
-    >>> [method_title(name) for name in ("erm", "sk-regmixup", "mixup-io", "mit-a", "two-beta")]
-    ['ERM', 'SK RegMixup', 'Mixup-IO', 'MIT-A', 'Two-Beta']
+    >>> [method_title(name) for name in ("erm", "sk-regmixup", "mixup-io", "mit-a", "my.py:gentle")]
+    ['ERM', 'SK RegMixup', 'Mixup-IO', 'MIT-A', 'my.py:gentle']
     """
+    if ":" in name:
+        return name
     parts = (SPELLINGS.get(part, part.capitalize()) for part in name.split("-"))
     return ("-" if name in HYPHENATED else " ").join(parts)
 

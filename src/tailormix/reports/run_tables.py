@@ -142,7 +142,7 @@ class Cost:
 
     seconds: MeanStd
     relative: float | None
-    batches: int
+    batches: int | None
     passes: str
     total: MeanStd
     best_epoch: MeanStd
@@ -161,7 +161,7 @@ def _cost(group: Group, problem: Problem) -> Cost:
     return Cost(
         seconds,
         seconds.mean / base if base > 0 else None,
-        int(group.runs[0].result["batches_in_memory"]),
+        group.runs[0].result["batches_in_memory"],
         method.passes if method else "",
         MeanStd.of(sum(row["seconds"] for row in run.history) for run in group.runs),
         MeanStd.of(run.result.get("best_epoch", math.nan) for run in group.runs),

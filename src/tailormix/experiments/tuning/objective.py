@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tailormix import checks, data
+from tailormix import checks
 from tailormix.calibration.predictions import load_predictions
 from tailormix.calibration.temperature import TemperatureScaling
 from tailormix.data.series import WindowSplit
+from tailormix.experiments.building import load_data
 from tailormix.metrics.classification import summary
 from tailormix.training.evaluating import FILES
+from tailormix.training.settings import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +68,7 @@ def protocol_of(experiment: Experiment, splits: str | None = None) -> Protocol:
     ``splits`` changes the numbers: ``2`` for the first 2 of these folds, ``3/5`` for the first 3 of 5.
     """
     options = {key: value for key, value in experiment.data.options.items() if key != "fold"}
-    loaded = data.load(experiment.data.name, seed=experiment.training.seed, **options)
+    loaded = load_data(replace(experiment, data=Choice(experiment.data.name, options)))
     if loaded.task == "classification":
         number, folds = 4, 10
     else:

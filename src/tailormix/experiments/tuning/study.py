@@ -100,7 +100,8 @@ class Search:
     def current_values(self) -> dict[str, Any] | None:
         """The experiment's values as they are, if the space contains them: a good first trial."""
         flat = self.experiment({}).to_dict()
-        defaults = METHODS[flat["method"]["name"]].defaults
+        method = flat["method"]["name"]
+        defaults = METHODS[method].defaults if method in METHODS else {}
         found = {}
         for each in self.space:
             section, _, inner = each.key.partition(".")

@@ -18,7 +18,7 @@ from tailormix.data.preprocessing.arrays import check_finite
 from tailormix.data.preprocessing.images import photographs
 from tailormix.data.preprocessing.tables import MAX_CATEGORIES
 from tailormix.data.splits import DataSplits, MemorySplit, three_ways
-from tailormix.data.streaming import class_files, file_split, subfolders
+from tailormix.data.streaming import check_images, class_files, file_split, subfolders
 from tailormix.data.tabular import fit_scale
 from tailormix.data.targets import array_targets, column_targets
 
@@ -144,6 +144,7 @@ def load_folder(
     for number, name in enumerate(classes):
         if not (labels == number).any():
             raise unusable(path / name, "images", "none")
+    check_images(files[0])
     kept, held, tested = three_ways(len(labels), seed, validation, test, labels)
     return DataSplits(
         "folder",

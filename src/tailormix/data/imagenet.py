@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tailormix.data.files.archives import unpack
+from tailormix.data.files.archives import BROKEN, unpack
 from tailormix.data.files.location import DataError, damaged, missing
 from tailormix.data.preprocessing.images import photographs
 from tailormix.data.splits import DataSplits, train_rows
@@ -128,7 +128,7 @@ def read_devkit(path: Path) -> tuple[Mapping[int, str], list[int]]:
             labels = [int(line) for line in (truth.read() if truth else b"").split()]
         # synsets with children are no classes
         wnids = {int(s.ILSVRC2012_ID): str(s.WNID) for s in synsets["synsets"] if int(s.num_children) == 0}
-    except (KeyError, tarfile.TarError) as error:
+    except (OSError, AttributeError, TypeError, *BROKEN) as error:
         raise DataError(f"wrong file {path}: expected the 2012 development kit, got {error}") from error
     unknown = set(labels) - set(wnids)
     if unknown:

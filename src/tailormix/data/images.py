@@ -203,15 +203,18 @@ def _read_idx(path: Path, shape: tuple[int, ...], name: str) -> Tensor:
     expected = f"an IDX file of bytes of shape {shape}"
     if not path.is_file():
         raise missing(path, expected, name)
+    header = struct.pack(f">{1 + len(shape)}i", 0x0800 | len(shape), *shape)  # 0x08 means unsigned bytes
+    size = len(header) + math.prod(shape)
     try:
-        contents = bytearray(gzip.decompress(path.read_bytes()))
+        with gzip.open(path) as file:
+            contents = bytearray(file.read(size + 1))  # no more than what is expected, and one byte to tell
     except (OSError, EOFError, zlib.error) as error:
         raise damaged(path, expected, f"an unreadable file ({error})", name) from error
-    header = struct.pack(f">{1 + len(shape)}i", 0x0800 | len(shape), *shape)  # 0x08 means unsigned bytes
     if not contents.startswith(header):
         raise damaged(path, expected, f"header {contents[: len(header)].hex()}", name)
-    if len(contents) != len(header) + math.prod(shape):
-        raise damaged(path, expected, f"{len(contents) - len(header)} bytes after the header", name)
+    if len(contents) != size:
+        got = "more" if len(contents) > size else f"{len(contents) - len(header)} bytes after the header"
+        raise damaged(path, expected, got, name)
     return torch.frombuffer(contents, dtype=torch.uint8, offset=len(header)).reshape(shape)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,6 +79,8 @@ class StreamSplit:
             generator=torch.Generator(),  # else the loader draws a seed from the global generator
         )
         for images, indices in loader:
+            if isinstance(images, DataError):  # raised here, in one line, not with the worker's traceback
+                raise images
             yield self._finish(images, indices)
 
     def to(self, device: torch.device | str) -> StreamSplit:
@@ -153,13 +155,38 @@ class Decoder:
 
 def open_image(path: str, mode: str = "RGB") -> Image:
     """Decode a file as RGB, or in another mode of Pillow; grey images get three equal channels."""
+    with _opened(path) as image:
+        return image.convert(mode)
+
+
+def check_images(paths: Sequence[str]) -> None:
+    """Read the first bytes of every file: what is no image is found before any training."""
+
+    def check(path: str) -> None:
+        with _opened(path):
+            pass
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(check, paths))
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[Image]:
+    """An image file with at most 8 bits per channel; whatever is wrong with it is one line."""
     import PIL.Image
 
     try:
         with PIL.Image.open(path) as image:
-            return image.convert(mode)
-    # Pillow raises any of these for broken files
-    except (OSError, SyntaxError, ValueError, struct.error, PIL.Image.DecompressionBombError) as error:
+            if image.mode[0] in "IF":
+                raise DataError(
+                    f"wrong file {path}: expected 8 bits per channel, got an image of mode {image.mode}"
+                )
+            yield image
+    except DataError:
+        raise
+    except (
+        Exception
+    ) as error:  # whatever Pillow raises for a broken file: it has no class of its own for that
         raise DataError(f"wrong file {path}: expected an image, got: {error}") from error
 
 
@@ -238,14 +265,17 @@ def _pixels(image: Image) -> Tensor:
 
 
 @final
-class _DecodedBatches(Dataset[tuple["Tensor", "Tensor"]]):
+class _DecodedBatches(Dataset[tuple["Tensor | DataError", "Tensor"]]):
     """What worker processes hold of a split: keys are (indices, seed), items whole batches."""
 
     def __init__(self, paths: tuple[str, ...], decoder: Decoder) -> None:
         self.paths = paths
         self.decoder = decoder
 
-    def __getitem__(self, key: tuple[Tensor, int]) -> tuple[Tensor, Tensor]:
+    def __getitem__(self, key: tuple[Tensor, int]) -> tuple[Tensor | DataError, Tensor]:
         indices, seed = key
         generator = torch.Generator().manual_seed(seed)
-        return _decode_batch(self.paths, self.decoder, indices, generator), indices
+        try:
+            return _decode_batch(self.paths, self.decoder, indices, generator), indices
+        except DataError as error:
+            return error, indices

@@ -100,11 +100,12 @@ def read_numbers(path: Path, delimiter: str, rows: int, columns: int | None, nam
         raise missing(path, expected, name)
     try:
         with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-            table = np.loadtxt(lines, delimiter=delimiter, ndmin=2)
+            table = np.loadtxt(lines, delimiter=delimiter, ndmin=2, max_rows=rows + 1)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise damaged(path, expected, f"an unreadable file ({error})", name) from error
     if len(table) != rows or (columns is not None and table.shape[1] != columns):
-        raise damaged(path, expected, f"{table.shape[0]} rows of {table.shape[1]}", name)
+        more = "or more " if len(table) > rows else ""
+        raise damaged(path, expected, f"{table.shape[0]} {more}rows of {table.shape[1]}", name)
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise damaged(path, expected, f"{table[row, column]} in row {row}, column {column}", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -59,13 +60,13 @@ def column_targets(column: Column, task: TaskOption) -> Targets:
     gone = np.flatnonzero(column.missing)
     if len(gone):
         rows = ", ".join(str(column.rows[row]) for row in gone[:5]) + (", ..." if len(gone) > 5 else "")
-        expected = f"a target in every row ({len(gone)} without: {column.unit}s {rows})"
-        raise column.error(int(gone[0]), expected)
-    kind = "number" if task == "regression" else column.kind()
+        raise column.error(
+            int(gone[0]), f"a target in every row ({len(gone)} without: {column.unit}s {rows})"
+        )
     where = f"{column.source}, column {column.name!r}"
-    if kind == "number":
-        return _number_targets(column.numbers(), task, where, whole=column.whole)
-    return _classes([str(word) for word in column.words()], where)
+    if task == "classification" or (task == "auto" and column.kind() != "number"):
+        return _classes([str(word) for word in column.words()], where)
+    return _number_targets(column.numbers(), task, where, whole=column.whole)
 
 
 def array_targets(y: Array, task: TaskOption, where: str) -> Targets:
@@ -79,45 +80,46 @@ def array_targets(y: Array, task: TaskOption, where: str) -> Targets:
     ('y: whole numbers, taken for 2 classes: 0, 1 (task=regression to change it)',)
     >>> array_targets(np.array([0.5, 1.0]), "auto", "y").task
     'regression'
+    >>> array_targets(np.array([0.0, 1.0]), "auto", "y")
+    Traceback (most recent call last):
+    tailormix...DataError: cannot use y: expected task=classification or task=regression, got 2 ...
     """
     checks.known("task", task, get_args(TaskOption))
     if y.dtype.kind not in "biuf":
         raise DataError(f"cannot use {where}: expected real numbers or truth values, got {y.dtype}")
+    check_finite(where, y)
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-    if y.dtype == np.bool_ and task != "regression":
-        return _classes([str(value) for value in y.tolist()], where)
+    if task == "classification" or (task == "auto" and y.dtype == np.bool_):
+        if y.ndim > 1 or (y != np.round(y)).any():
+            got = "fractions" if y.ndim == 1 else f"shape {y.shape}"
+            raise DataError(f"cannot use {where}: expected one class number per row, got {got}")
+        return _classes([str(label if y.dtype == np.bool_ else int(label)) for label in y], where)
     return _number_targets(y.astype(np.float64), task, where, whole=y.dtype.kind in "iu")
 
 
 def _number_targets(y: Array, task: TaskOption, where: str, *, whole: bool) -> Targets:
-    check_finite(where, y)
-    real = Targets(torch.from_numpy(y.reshape(len(y), -1)))
+    """Numbers of a regression, or whole numbers that may be classes."""
     values = np.unique(y)
-    told = f"whole numbers, {len(values)} different ones in {' x '.join(map(str, y.shape))}"
-    asks = DataError(f"cannot use {where}: expected task=classification or task=regression, got {told}")
-    if task == "regression" or (task == "auto" and (values != np.round(values)).any()):
-        return real
-    if task == "auto" and (y.ndim > 1 or not whole):
-        raise asks
-    if (values != np.round(values)).any() or y.ndim > 1:
-        raise DataError(
-            f"cannot use {where}: expected one class number per row, "
-            f"got {'fractions' if y.ndim == 1 else f'shape {y.shape}'}"
-        )
-    found = _classes(y.astype(np.int64).tolist(), where)
-    if task == "classification":
-        return found
-    counted = len(values) <= FEW_CLASSES or (values[0] == 0 and values[-1] == len(values) - 1)
-    if not counted or len(y) < 2 * len(values):
-        raise asks
+    if task == "regression" or (values != np.round(values)).any():
+        return Targets(torch.from_numpy(y.reshape(len(y), -1)))
+    few = len(values) <= FEW_CLASSES or (values[0] == 0 and values[-1] == len(values) - 1)
+    if y.ndim > 1 or not whole or not few or len(y) < 2 * len(values):
+        told = f"{len(values)} different whole numbers in {len(y)} rows"
+        raise DataError(f"cannot use {where}: expected task=classification or task=regression, got {told}")
+    found = _classes([str(int(value)) for value in y], where)
     names = ", ".join(found.class_names[:10]) + (", ..." if len(values) > 10 else "")
     note = f"{where}: whole numbers, taken for {len(values)} classes: {names} (task=regression to change it)"
     return Targets(found.values, found.class_names, (note,))
 
 
-def _classes(labels: list[Any], where: str) -> Targets:
-    """The classes of labels, in alphabetical or numerical order."""
-    found, codes = np.unique(np.array(labels), return_inverse=True)
-    if len(found) < 2:
-        raise DataError(f"cannot use {where}: expected two classes or more, got one: {found[0]!s}")
-    return Targets(torch.from_numpy(codes.astype(np.int64)), tuple(map(str, found.tolist())))
+def _classes(labels: list[str], where: str) -> Targets:
+    """The classes of labels, in the order of the numbers that they are, else in alphabetical order."""
+    names = sorted(set(labels))
+    with contextlib.suppress(ValueError):
+        names.sort(key=float)
+    if len(names) < 2:
+        raise DataError(f"cannot use {where}: expected two classes or more, got one: {names[0]}")
+    if len(names) == len(labels):
+        raise DataError(f"cannot use {where}: expected classes with several rows, got another in each row")
+    places = {name: place for place, name in enumerate(names)}
+    return Targets(torch.tensor([places[label] for label in labels]), tuple(names))

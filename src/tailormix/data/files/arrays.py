@@ -1,4 +1,4 @@
-"""Read arrays from .npz and .npy files without trusting them: no objects, nothing larger than the memory."""
+"""Read arrays from .npz and .npy files without trusting them: no objects, and nothing too large."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from numpy.lib import format as npy
 
+from tailormix.data.files.archives import ENCRYPTED
 from tailormix.data.files.location import DataError, check_file, unusable
 
 if TYPE_CHECKING:
@@ -36,12 +37,14 @@ def read_npz(path: Path, names: Sequence[str]) -> list[Array]:
                     found = ", ".join(held) or "no arrays"
                     raise unusable(path, f"arrays named {' and '.join(names)}", found)
             members = [bundle.getinfo(f"{name}.npy") for name in names]
+            if any(member.flag_bits & ENCRYPTED for member in members):
+                raise unusable(path, "an .npz file of plain arrays", "an encrypted one")
             _check_memory(path, sum(member.file_size for member in members))
             return [_read(path, partial(bundle.open, member), member.file_size) for member in members]
     except DataError:
         raise
     except (*_BROKEN, KeyError) as error:
-        raise unusable(path, "an .npz file of plain arrays", _reason(error)) from error
+        raise unusable(path, "an .npz file of plain arrays", str(error) or type(error).__name__) from error
 
 
 def read_npy(path: Path) -> Array:
@@ -54,7 +57,7 @@ def read_npy(path: Path) -> Array:
     except DataError:
         raise
     except _BROKEN as error:
-        raise unusable(path, "an .npy file of a plain array", _reason(error)) from error
+        raise unusable(path, "an .npy file of a plain array", str(error) or type(error).__name__) from error
 
 
 def _read(path: Path, opened: Callable[[], IO[bytes]], size: int) -> Array:
@@ -74,11 +77,15 @@ def _read(path: Path, opened: Callable[[], IO[bytes]], size: int) -> Array:
 
 
 def _check_memory(path: Path, size: int) -> None:
-    """Refuse what would not fit: a small file may unpack to a large one."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if size > free:
-        raise unusable(path, f"at most {free:,} bytes, the memory that is free", f"{size:,} bytes unpacked")
+    """Refuse what would not fit, with the copies that splitting and scaling make, however small the file."""
+    half = memory() // 2
+    if size > half:
+        raise unusable(path, f"at most {half:,} bytes, half of the memory", f"{size:,} bytes unpacked")
 
 
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def memory() -> int:
+    """Bytes of memory that the machine has; where that is unknown, more than any has."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 62

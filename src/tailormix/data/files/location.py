@@ -36,7 +36,14 @@ def writable(folder: Path) -> Path:
 
 
 class DataError(ValueError):
-    """A file of a data set is missing, damaged or unusable; one line says which, where, and how to fix it."""
+    r"""A file of a data set is missing, damaged or unusable; one line says which, where, and how to fix it.
+
+    >>> print(DataError("wrong file a.tar: it could not be opened:\n- not a tar file"))
+    wrong file a.tar: it could not be opened: - not a tar file
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(line.strip() for line in message.splitlines()))
 
 
 def missing(path: Path, expected: str, name: str) -> DataError:

@@ -15,7 +15,7 @@ from tailormix.data.files.columns import Column
 from tailormix.data.files.location import DataError, check_file, unusable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 DELIMITERS = (",", ";", "\t", "|")
 #: records from which the delimiter is found
@@ -60,27 +60,30 @@ def read_table(
             return _read_parquet(path)
         return _read_text(path, delimiter, encoding, decimal)
     if isinstance(source, Mapping):
-        return _table_of(source.items(), "the columns")
+        return _table_of(source, "the columns")
     if hasattr(source, "columns"):
-        names = list(source.columns)
-        return _table_of(((str(name), source[name]) for name in names), "the data frame")
+        names = [str(name) for name in source.columns]
+        _check_names(names, "the data frame")
+        return _table_of({str(name): source[name] for name in source.columns}, "the data frame")
     rows = list(source)
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         raise TypeError(f"a table must be a file, a data frame, columns or rows by name, got {type(source)}")
-    names = list(rows[0])
-    return _table_of(((name, [row.get(name) for row in rows]) for name in names), "the rows")
+    return _table_of({name: [row.get(name) for row in rows] for name in rows[0]}, "the rows")
 
 
-def _table_of(columns: Iterable[tuple[str, Any]], source: str) -> Table:
-    read: dict[str, Column] = {}
-    for name, values in columns:
-        if name in read:
-            raise DataError(f"cannot use {source}: expected different names, got column {name!r} twice")
-        read[name] = Column.of(name, values, source)
-    lengths = {len(column) for column in read.values()}
-    if len(lengths) != 1:
-        raise DataError(f"cannot use {source}: expected columns of one length, got {sorted(lengths)}")
+def _table_of(columns: Mapping[str, Any], source: str) -> Table:
+    read = {name: Column.of(name, values, source) for name, values in columns.items()}
+    lengths = {name: len(column) for name, column in read.items()}
+    if len(set(lengths.values())) != 1:
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items()) or "no columns"
+        raise DataError(f"cannot use {source}: expected columns of one length, got {told}")
     return Table(source, read)
+
+
+def _check_names(names: Sequence[str], source: str) -> None:
+    for column, name in enumerate(names):
+        if name in names[:column]:
+            raise DataError(f"cannot use {source}: expected different names, got column {name!r} twice")
 
 
 def _read_parquet(path: Path) -> Table:
@@ -92,8 +95,14 @@ def _read_parquet(path: Path) -> Table:
     try:
         table = parquet.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise unusable(path, "a Parquet file", " ".join(str(error).split())) from error
-    return _table_of(((name, table.column(name)) for name in table.column_names), str(path))
+        raise unusable(path, "a Parquet file", str(error)) from error
+    _check_names(table.column_names, str(path))
+    columns = {name: table.column(name) for name in table.column_names}
+    plain = {  # as arrays, dictionaries would lose what is missing
+        name: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for name, column in columns.items()
+    }
+    return _table_of(plain, str(path))
 
 
 def _read_text(path: Path, delimiter: str | None, encoding: str | None, decimal: str | None) -> Table:
@@ -123,7 +132,7 @@ def _decode(path: Path, encoding: str | None) -> tuple[str, tuple[str, ...]]:
     marked = "utf-16" if contents[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     for name in [encoding] if encoding else [marked, "cp1252", "latin-1"]:
         try:
-            text = contents.decode(name)
+            text = contents.decode(name).removeprefix("\ufeff")
         except LookupError as error:
             raise ValueError(f"unknown encoding {encoding!r}") from error
         except UnicodeError as error:
@@ -180,16 +189,15 @@ def _records(path: Path, text: str, delimiter: str) -> tuple[list[str], list[lis
 
 def _check_header(path: Path, names: list[str], delimiter: str) -> list[str]:
     numbers = [name for name in names if re.fullmatch(r"[-+]?\d*[.,]?\d+([eE][-+]?\d+)?", name)]
-    if len(numbers) == len(names) or any("." in name for name in numbers):
+    if len(numbers) == len(names) or any(re.search("[.,]", name) for name in numbers):
         raise unusable(path, "the names of the columns in line 1", f"numbers: {', '.join(numbers[:5])}")
+    _check_names(names, str(path))
     for column, name in enumerate(names):
-        if name in names[:column]:
-            raise unusable(path, "different names in line 1", f"column {name!r} twice")
         if not name and column:  # the first may be the index that pandas writes
             raise unusable(path, "names in line 1", f"column {column + 1} without a name")
     if len(names) == 1:
         told = f"one column, {names[0]!r}, with the delimiter {delimiter!r}"
-        raise unusable(path, "two columns or more", told)
+        raise unusable(path, "two columns or more (delimiter=... says what is between them)", told)
     return names
 
 

@@ -50,5 +50,5 @@ def load_preprocessing(path: Path) -> Preprocessing:
         ValueError,
         RuntimeError,
     ) as error:
-        raise unusable(path, "a saved preprocessing", " ".join(str(error).split())) from error
+        raise unusable(path, "a saved preprocessing", str(error)) from error
     return preprocessing

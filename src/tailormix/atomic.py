@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
+
+#: the name of a file on its way, as :func:`tempfile.mkstemp` completes it
+PART = r"\..+\.[a-z0-9_]{8}\.part"
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | str) -> Path:
@@ -28,3 +32,18 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str) -> Path:
         Path(name).unlink(missing_ok=True)
         raise
     return path
+
+
+def remove_parts(folder: str | os.PathLike[str]) -> list[Path]:
+    """Remove what killed writes have left in ``folder``, and return their paths; nobody may be writing there.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in (".a.txt.k3x_9abc.part", "notes.part", ".notes.part"):
+    ...         Path(folder, name).touch()
+    ...     [path.name for path in remove_parts(folder)]
+    ['.a.txt.k3x_9abc.part']
+    """
+    parts = [path for path in Path(folder).glob(".*.part") if re.fullmatch(PART, path.name)]
+    for path in parts:
+        path.unlink(missing_ok=True)
+    return parts

@@ -40,11 +40,14 @@ def test_a_run_that_fails_stops_no_other(
     (blocked / "checkpoints").write_text("")
     before = signal.getsignal(signal.SIGTERM)
     done = call(*QUICK, "--seeds", "0-1", "--jobs", "2", "--engine", engine, "--json")
-    assert done.exit_code == 1, done.stderr
+    assert done.exit_code == 2, done.stderr
     assert [row["seed"] for row in json.loads(done.stdout)] == [0]
+    assert "failed (2): error: cannot write into " in done.stderr
     assert "again: tailormix train moons --set epochs=1" in done.stderr
     assert "--seeds 1 --out runs" in done.stderr
     assert "epoch 1/1" in (blocked.with_name("seed-0") / parallel.LOG).read_text()
+    record = json.loads((blocked.with_name("seed-0") / "experiment.json").read_text())
+    assert record["execution"] == {"ranks": 1, "batch_per_rank": [64], "engine": engine}
     assert signal.getsignal(signal.SIGTERM) is before
 
 
@@ -101,9 +104,40 @@ def test_a_killed_process_fails_alone(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(run_jobs([], 1)) == []
 
 
+def test_a_local_dask_cluster_listens_to_this_machine_alone(tmp_path: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    pytest.importorskip("distributed")
+
+    def listening() -> set[tuple[str, int]]:
+        found = psutil.Process().net_connections("inet")
+        return {tuple(each.laddr) for each in found if each.status == psutil.CONN_LISTEN}
+
+    before = listening()
+    with parallel._backend("dask", 2) as options:
+        opened = listening() - before
+        assert options["client"].submit(sum, [1, 2]).result() == 3
+    assert opened  # the page of the scheduler
+    assert {host for host, _ in opened} == {"127.0.0.1"}
+
+
+def test_the_error_of_a_job_is_the_whole_line_that_it_printed_this_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = f"error: cannot use my.csv: {'a long story, ' * 20}got 'red' in row 3"
+    program = "import sys; print('epoch 1/3'); print(sys.argv[2]); print('goodbye'); sys.exit(2)"
+    monkeypatch.setattr(parallel, "COMMAND", (sys.executable, "-c", program))
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / parallel.LOG).write_text("error: of an earlier time\n")
+    jobs = [Job((text,), tmp_path / name) for name, text in (("a", "no error"), ("b", line))]
+    found = {each.job.path.name: (each.code, each.message) for each in run_jobs(jobs, 1)}
+    assert found == {"a": (2, "goodbye"), "b": (2, line)}
+
+
 def test_seeds() -> None:
     assert parse_seeds("3") == [3]
     assert parse_seeds("0-3, 2,9") == [0, 1, 2, 3, 9]
     for wrong in ("", "a", "-1", "1-", "3-1", "1;2"):
         with pytest.raises(ValueError, match="seeds must be numbers and ranges"):
             parse_seeds(wrong)
+    with pytest.raises(ValueError, match="at most 100000 at a time"):
+        parse_seeds("0-99999999999999")

@@ -1,5 +1,7 @@
 """Every shipped experiment runs two steps on made data of the right shape; what a run's record refuses."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from tailormix.data.splits import MemorySplit
 from tailormix.experiments import EXPERIMENTS, building, load_run, read
 from tailormix.experiments.running import batches_in_memory, run_experiment
 from tailormix.methods import METHODS
+from tailormix.training import run_folder
 from tailormix.training.run_folder import RunError
 
 
@@ -85,12 +88,62 @@ def test_two_steps_make_a_run_that_answers_as_it_was_evaluated(
         np.testing.assert_allclose(found, stored.mean * scale, rtol=1e-5, atol=1e-5)
 
 
+QUICK = ["epochs=1", "batch=150", "accelerator=cpu"]
+
+
+def record_of(path: Path) -> Any:
+    return json.loads((path / run_folder.EXPERIMENT).read_text())
+
+
 def test_a_folder_of_another_experiment_is_refused(tmp_path: Path) -> None:
-    quick = ["epochs=1", "batch=150", "accelerator=cpu"]
-    run_experiment(read("moons", quick), tmp_path)
-    run_experiment(read("moons", [*quick, "workers=1"]), tmp_path)
-    with pytest.raises(RunError, match=r"holds another experiment \(clip 0.0 instead of 1.0\)"):
-        run_experiment(read("moons", [*quick, "clip=1.0"]), tmp_path)
+    run_experiment(read("moons", QUICK), tmp_path)
+    run_experiment(read("moons", [*QUICK, "workers=1"]), tmp_path)
+    with pytest.raises(RunError, match=r"holds another experiment \(clip 0.0 instead of 1.0\).*--force"):
+        run_experiment(read("moons", [*QUICK, "clip=1.0"]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["model.hidden=[-1]", "method.tau_std=-1.0", "data.noise=-1.0", "optimiser.lr=-1.0"]
+)
+def test_a_folder_is_claimed_when_everything_is_built_and_taken_over_before_that(
+    wrong: str, tmp_path: Path
+) -> None:
+    """The last one is found wrong when training starts: the folder has a record then, but no work."""
+    with pytest.raises(ValueError, match="-1"):
+        run_experiment(read("moons", [*QUICK, wrong]), tmp_path)
+    assert (tmp_path / run_folder.EXPERIMENT).exists() == wrong.startswith("optimiser")
+    assert run_experiment(read("moons", QUICK), tmp_path)["epochs"] == 1
+    assert record_of(tmp_path)["experiment"]["optimiser"]["lr"] > 0
+
+
+def test_a_finished_run_is_shown_from_a_disk_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run_experiment(read("moons", QUICK), tmp_path)
+    (tmp_path / ".lock").unlink()
+
+    def read_only(*_: Any, **__: Any) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(run_folder.tempfile, "TemporaryFile", read_only)
+    monkeypatch.setattr(run_folder, "write_atomically", read_only)
+    assert run_experiment(read("moons", QUICK), tmp_path) == result
+    assert not (tmp_path / ".lock").exists()
+    with pytest.raises(
+        RunError, match=r"cannot write into .* \(Read-only file system\): choose another folder"
+    ):
+        run_experiment(read("moons", [*QUICK, "seed=1"]), tmp_path.with_name("other"))
+
+
+def test_what_the_data_notes_is_said_once_and_stays_in_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded, said = data.load, list[str]()
+    note = "2 rows without a label were left out"
+    monkeypatch.setattr(building.data, "load", lambda *a, **o: replace(loaded(*a, **o), notes=(note,)))
+    for _ in range(2):
+        result = run_experiment(read("moons", QUICK), tmp_path, say=said.append)
+    assert said == result["data"]["notes"] == [note]
 
 
 def test_batches_in_memory_are_known_for_every_method() -> None:

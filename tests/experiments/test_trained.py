@@ -151,7 +151,7 @@ def change(**values: Any) -> Callable[[Path], object]:
         (remove("preprocessing.safetensors"), "preprocessing.safetensors is missing"),
         (remove("calibrator.json"), "calibrator.json is missing"),
         (remove("checkpoints/best-*"), "best-1.safetensors is missing"),
-        (overwrite("checkpoints/best-*", "x"), "best-1.safetensors cannot be read"),
+        (overwrite("checkpoints/best-*", "x"), "best-1.safetensors is damaged"),
         (overwrite("preprocessing.safetensors", "x"), "expected a saved preprocessing"),
         (overwrite("calibrator.json", "{}"), "cannot read a calibrator from"),
         (overwrite("model.json", "{"), "model.json is not JSON"),

@@ -62,22 +62,21 @@ def trained(folder: Path) -> dict[str, Any]:
     return {"result": result, "first": seen[0]}
 
 
-def stopped_and_resumed(folder: Path) -> dict[str, Any]:
-    """The result of a run whose first rank is asked to stop after five passes, and that is then resumed."""
-    passes, stopped = [0], False
+def stopped(folder: Path) -> bool:
+    """Whether a run ends when its first rank is asked to stop after five passes."""
+    passes = [0]
 
     def hear(*_: Any) -> None:
         passes[0] += 1
         if passes[0] == 5 and os.environ["RANK"] == "0":
             os.kill(os.getpid(), signal.SIGTERM)
 
-    experiment = read("moons", MIXED)
     with watched(hear):
         try:
-            run_experiment(experiment, folder)
+            run_experiment(read("moons", MIXED), folder)
         except Interrupted:
-            stopped = True
-    return {"stopped": stopped, "resumed": run_experiment(experiment, folder)}
+            return True
+    return False
 
 
 def prepared(name: str) -> tuple[Any, Any, nn.Module]:
@@ -124,7 +123,8 @@ def main(out: Path) -> None:
         "several passes": {name: several_passes(name) for name in SEVERAL_PASSES},
         **trained(out / "plain"),
         "whole": run_experiment(read("moons", MIXED), out / "whole"),
-        **stopped_and_resumed(out / "stopped"),
+        "stopped": [stopped(out / name) for name in ("stopped", "left")],
+        "resumed": run_experiment(read("moons", MIXED), out / "stopped"),
     }
     (out / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(found))
     torch.distributed.destroy_process_group()

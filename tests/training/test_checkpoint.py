@@ -7,7 +7,16 @@ import torch
 
 from tailormix import atomic
 from tailormix.training import CheckpointError, checkpoint
-from tailormix.training.checkpoint import Checkpoint, latest, read, save, write
+from tailormix.training.checkpoint import (
+    Checkpoint,
+    DamagedCheckpointError,
+    best_file,
+    latest,
+    read,
+    remove_orphans,
+    save,
+    write,
+)
 
 
 def made(number: int) -> Checkpoint:
@@ -85,3 +94,39 @@ def test_a_checkpoint_without_its_best_weights_is_passed_over(tmp_path: Path) ->
     save(tmp_path, Checkpoint(made(2).tensors, {"number": 2, "best_epoch": 4}))
     with pytest.warns(UserWarning, match=r"best-4\.safetensors"):
         assert number_of(tmp_path) == 1
+
+
+def test_where_none_is_whole_the_message_asks_for_force(tmp_path: Path) -> None:
+    save(tmp_path, made(1))
+    save(tmp_path, made(2))
+    for name in (checkpoint.LAST, checkpoint.PREVIOUS):
+        (tmp_path / name).write_bytes(b"nothing of worth")
+    with pytest.raises(
+        DamagedCheckpointError, match=r"no checkpoint in .*last.*previous.*--force starts anew"
+    ):
+        latest(tmp_path)
+
+
+def test_what_the_system_cannot_read_is_not_damaged(tmp_path: Path) -> None:
+    """A folder in its place fails as a lost mount does: when it is read, not when it is looked for."""
+    save(tmp_path, made(1))
+    save(tmp_path, made(2))
+    (tmp_path / checkpoint.LAST).unlink()
+    (tmp_path / checkpoint.LAST).mkdir()
+    with pytest.raises(
+        CheckpointError, match=r"cannot read .*last\.safetensors \(Is a directory\)"
+    ) as raised:
+        latest(tmp_path)
+    assert not isinstance(raised.value, DamagedCheckpointError)
+
+
+def test_orphans_of_a_kill_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    for epoch in (2, 4, 7):
+        write(best_file(tmp_path, epoch), made(epoch))
+    save(tmp_path, Checkpoint(made(1).tensors, {"best_epoch": 2}))
+    save(tmp_path, Checkpoint(made(2).tensors, {"best_epoch": 4}))
+    for name in (checkpoint.NEW, "best-of-mine.safetensors"):
+        (tmp_path / name).touch()
+    remove_orphans(tmp_path)
+    kept = {checkpoint.LAST, checkpoint.PREVIOUS, "best-2.safetensors", "best-4.safetensors"}
+    assert {path.name for path in tmp_path.iterdir()} == {*kept, "best-of-mine.safetensors"}

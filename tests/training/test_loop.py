@@ -142,6 +142,7 @@ def test_equal_errors_keep_the_later_epoch_and_no_test_split_is_fine(tmp_path: P
     assert is_better(-1.0, -1.0, "regression")
     assert not is_better(1.0, 1.0, "classification")
     assert is_better(None, None, "classification")
+    assert not is_better(float("nan"), None, "regression")
 
 
 def test_clipping_bounds_the_step(tmp_path: Path) -> None:

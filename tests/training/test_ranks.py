@@ -1,6 +1,7 @@
 """DDP on CPUs with gloo: three real processes under ``torchrun``, which cannot share 256 rows evenly."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from safetensors.numpy import load_file
 from sharing import made_once, torchrun
 from tailormix.experiments import read
 from tailormix.experiments.running import run_experiment
+from tailormix.training import RunError
 from training import ranks as program
 
 SAME = ("test", "validation", "temperature", "best_epoch", "selection")
@@ -75,5 +77,16 @@ def test_a_stop_that_one_rank_hears_stops_all_and_the_run_ends_as_if_nothing_had
     ranks: list[dict[str, Any]],
 ) -> None:
     for rank in ranks:
-        assert rank["stopped"]
+        assert rank["stopped"] == [True, True]
         assert all(rank["resumed"][key] == rank["whole"][key] for key in SAME)
+
+
+def test_another_number_of_ranks_resumes_only_if_that_is_allowed(out: Path, tmp_path: Path) -> None:
+    experiment, path = read("moons", program.MIXED), shutil.copytree(out / "left", tmp_path / "left")
+    with pytest.raises(RunError, match=r"was begun by 3 ranks, this is 1 process.*--allow-other-ranks"):
+        run_experiment(experiment, path)
+    result = run_experiment(experiment, path, allow_other_ranks=True)
+    alone = {"ranks": 1, "batch_per_rank": [program.ROWS], "engine": "local"}
+    assert result["execution"] == {**alone, "ranks_before": [program.RANKS]}
+    whole = json.loads((out / "whole" / "result.json").read_text())
+    assert whole["execution"] == {"ranks": 3, "batch_per_rank": [86, 85, 85], "engine": "torchrun"}

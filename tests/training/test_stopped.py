@@ -70,16 +70,43 @@ def test_a_damaged_checkpoint_falls_back_and_ends_the_same(tmp_path: Path) -> No
         assert_resumes_like_one_left_alone(tmp_path, "checkpoint_every=0")
 
 
-def test_a_loss_that_is_no_number_names_step_rows_and_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(NonFiniteLoss) as raised:
-        train(tmp_path, "optimiser=sgd", "optimiser.lr=1e30", "checkpoint_every=0", "loss=ce")
+@pytest.mark.parametrize(
+    ("settings", "what", "position", "good"),
+    [
+        (["optimiser=sgd", "optimiser.lr=1e30"], "the loss is", "epoch 1, step [2-9]", True),
+        (["optimiser.lr=1e38"], "weights or the optimiser's state are", "epoch 1, step 1", False),
+        (["optimiser.lr=1e38", "batch=300"], "outputs for 100 of 100 rows", "epoch 1, step 1", False),
+    ],
+    ids=["loss", "weights", "validation"],
+)
+def test_what_is_not_finite_names_step_rows_and_checkpoint_and_never_becomes_one(
+    settings: list[str], what: str, position: str, good: bool, tmp_path: Path
+) -> None:
+    """A step may leave a finite loss and infinite weights: the next look at them is what tells."""
+    every = "1000" if "batch=300" in settings else "0"
+    with pytest.raises(NonFiniteLoss, match=f"{what}.* not finite.* in {position} of ") as raised:
+        train(tmp_path, "loss=ce", f"checkpoint_every={every}", *settings)
     said = str(raised.value)
-    assert "epoch 1, step" in said
     assert "training rows of the batch: [" in said
-    good = checkpoint.read(tmp_path / "checkpoints" / checkpoint.LAST)
-    assert str(tmp_path / "checkpoints" / checkpoint.LAST) in said
-    assert good.facts["step"] >= 1
+    last = tmp_path / "checkpoints" / checkpoint.LAST
+    assert f"last good checkpoint: {last if good else 'none'}" in said
+    assert last.exists() == good
+    if good:
+        tensors = checkpoint.read(last).tensors.values()
+        assert all(tensor.isfinite().all() for tensor in tensors)
     assert not (tmp_path / run_folder.RESULT).exists()
+
+
+def test_what_kills_have_left_is_gone_after_the_next_start(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        train(tmp_path, report=listener(lambda _: os.kill(os.getpid(), signal.SIGTERM)))
+    left = [".result.json.abcd1234.part", "checkpoints/.new.safetensors.abcd1234.part"]
+    left += ["checkpoints/new.safetensors", "checkpoints/best-99.safetensors"]
+    for name in (*left, "notes.part"):
+        (tmp_path / name).touch()
+    train(tmp_path)
+    assert [name for name in left if (tmp_path / name).exists()] == []
+    assert (tmp_path / "notes.part").exists()
 
 
 def test_a_run_that_cannot_write_fails_before_training(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import typer
 
+from tailormix.cli.errors import FAILED, WRONG_USE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -60,7 +62,7 @@ def show_progress(results: Iterator[JobResult], total: int) -> Iterator[JobResul
     with Progress(console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("runs", total=total)
         for number, result in enumerate(results, start=1):
-            ended = "done" if result.result is not None else "failed"
+            ended = "done" if result.result is not None else "stopped" if result.stopped else "failed"
             progress.advance(task)
             left = (time.monotonic() - started) / number * (total - number)
             rest = f" · about {time_text(left)} left" if number < total else ""
@@ -84,14 +86,16 @@ def time_text(seconds: float) -> str:
 
 
 def list_failures(failed: Sequence[JobResult]) -> None:
-    """Print what failed, why and how to run it again; exit with 1 if anything did."""
-    from tailormix.experiments.parallel import NOT_STARTED
+    """Print what failed, why and how to run it again, and what was stopped; exit accordingly if there is any.
 
-    waiting = [result for result in failed if result.message == NOT_STARTED]
-    if waiting:
-        typer.echo(f"{len(waiting)} runs were not started: repeat the command to resume", err=True)
+    The exit code is that of the signal that stopped them, else 2 if all runs say wrong use, else 1.
+    """
+    stopped = [result for result in failed if result.stopped]
     for result in failed:
-        if result not in waiting:
+        if result not in stopped:
             typer.echo(f"failed ({result.code}): {result.message}\n  again: {result.job.command}", err=True)
+    if stopped:
+        typer.echo(f"stopped with {len(stopped)} runs unfinished: the same command resumes them", err=True)
+        raise typer.Exit(128 - stopped[0].code)
     if failed:
-        raise typer.Exit(1)
+        raise typer.Exit(WRONG_USE if {result.code for result in failed} == {WRONG_USE} else FAILED)

@@ -33,6 +33,13 @@ Engine = Annotated[
     str,
     typer.Option(help="Where runs go: local, loky, ray (RAY_ADDRESS) or dask (DASK_SCHEDULER_ADDRESS)."),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Start anew; an old run is moved aside, not deleted.")]
+OtherRanks = Annotated[
+    bool,
+    typer.Option(
+        "--allow-other-ranks", help="Resume on another number of ranks than the run began on. Recorded."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -45,6 +52,8 @@ def train(
     compiled: Compile = False,
     tensorboard: TensorBoard = False,
     engine: Engine = "local",
+    force: Force = False,
+    allow_other_ranks: OtherRanks = False,
     as_json: Json = False,
 ) -> None:
     """Train and evaluate an experiment. A run that was stopped resumes; a finished one is not repeated.
@@ -53,6 +62,8 @@ def train(
     """
     from tailormix import checks
     from tailormix.experiments.parallel import ENGINES, Job, run_jobs
+    from tailormix.experiments.running import finished_result
+    from tailormix.training.loop import make_fabric
 
     chosen = [*(settings or []), *(["compile=true"] if compiled else [])]
     experiments = _experiments(experiment, chosen, seeds)
@@ -63,19 +74,41 @@ def train(
         )
     checks.known("--engine", engine, ENGINES)
     paths = [_folder(out, experiment, each) for each in experiments]
+    if force:
+        _set_aside(paths)
+        if ranks > 1:  # the others must not look into a folder before it is empty
+            make_fabric(experiments[0].training).barrier()
+    flags = [
+        *(["--tensorboard"] if tensorboard else []),
+        *(["--allow-other-ranks"] if allow_other_ranks else []),
+    ]
     if len(experiments) == 1:
-        _print([(paths[0], _run(experiments[0], paths[0], tensorboard))], as_json)
+        _print([(paths[0], _run(experiments[0], paths[0], tensorboard, allow_other_ranks))], as_json)
         return
     options = [text for setting in chosen for text in ("--set", setting)]
-    flags = ["--out", str(out), *(["--tensorboard"] if tensorboard else [])]
-    todo = [
-        Job((experiment, *options, "--seeds", str(each.training.seed), *flags), path)
-        for each, path in zip(experiments, paths, strict=True)
-    ]
-    results = list(show_progress(run_jobs(todo, jobs, engine), len(todo)))
-    found = [(each, each.result) for each in results]
-    _print([(each.job.path, result) for each, result in found if result is not None], as_json)
-    list_failures([each for each, result in found if result is None])
+    found, todo = [], []
+    for each, path in zip(experiments, paths, strict=True):
+        if (result := finished_result(each, path)) is not None:
+            found.append((path, result))
+            continue
+        seed = str(each.training.seed)
+        todo.append(Job((experiment, *options, "--seeds", seed, "--out", str(out), *flags), path))
+    ended = [(each, each.result) for each in show_progress(run_jobs(todo, jobs, engine), len(todo))]
+    found += [(each.job.path, result) for each, result in ended if result is not None]
+    for note in dict.fromkeys(note for _, result in found for note in result["data"].get("notes", [])):
+        typer.echo(f"note: {note}", err=True)
+    _print(found, as_json)
+    list_failures([each for each, result in ended if result is None])
+
+
+def _set_aside(paths: Sequence[Path]) -> None:
+    """Move what is in the folders out of the way, once for all ranks."""
+    from tailormix.experiments.running import is_first_rank
+    from tailormix.training.run_folder import set_aside
+
+    for path in paths if is_first_rank() else ():
+        if (old := set_aside(path)) is not None:
+            typer.echo(f"the old run is now {old}", err=True)
 
 
 def _experiments(experiment: str, settings: Sequence[str], seeds: str | None) -> list[Experiment]:
@@ -96,13 +129,20 @@ def _folder(out: Path, name: str, experiment: Experiment) -> Path:
     return out / f"{experiment_name(name)}{suffix}" / f"seed-{experiment.training.seed}"
 
 
-def _run(experiment: Experiment, path: Path, tensorboard: bool) -> dict[str, Any]:
+def _run(experiment: Experiment, path: Path, tensorboard: bool, allow_other_ranks: bool) -> dict[str, Any]:
     """Run in this process, with a bar."""
     from tailormix.experiments.running import run_experiment
     from tailormix.training.progress import console
 
     with console(str(path)) as report:
-        return run_experiment(experiment, path, report=report, with_tensorboard=tensorboard)
+        return run_experiment(
+            experiment,
+            path,
+            report=report,
+            say=lambda note: typer.echo(f"note: {note}", err=True),
+            with_tensorboard=tensorboard,
+            allow_other_ranks=allow_other_ranks,
+        )
 
 
 def _print(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None:

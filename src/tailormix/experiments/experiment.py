@@ -165,8 +165,17 @@ def write_toml(experiment: Experiment, path: Path) -> Path:
 
 
 def experiment_name(experiment: str | Path) -> str:
-    """The experiment's name in folders and titles: a file's is its stem."""
-    return Path(experiment).stem if Path(experiment).suffix == ".toml" else str(experiment)
+    """The experiment's name in folders and titles: a file's is its stem.
+
+    >>> experiment_name("my/moons.v2.toml")
+    'moons.v2'
+    """
+    path = Path(experiment)
+    if path.suffix != ".toml":
+        return str(experiment)
+    if set(path.stem) <= {"."}:  # as the name of a folder it would lead somewhere else
+        raise ValueError(f"an experiment file needs a name before .toml, got {path.name!r}")
+    return path.stem
 
 
 def run_name(experiment: Experiment) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
+from tailormix.atomic import write_atomically
 from tailormix.training import run_folder
 from tailormix.training.signals import signal_handler
 
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
 
 #: joblib's backend for every ``--engine``; a job is a process anyway: a thread to wait for it is enough
 ENGINES = {"local": "threading", "loky": "loky", "ray": "ray", "dask": "dask"}
+#: by which the process of a run learns what started it
+ENGINE_VARIABLE = "TAILORMIX_ENGINE"
 COMMAND = (sys.executable, "-m", "tailormix")
 LOG = "log.txt"
-NOT_STARTED = "not started"
+MOST_SEEDS = 100_000
+STOPPED, NOT_STARTED = "stopped", "not started"
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,16 @@ class Job:
 
 @dataclass(frozen=True)
 class JobResult:
-    """How a run ended: its exit code (negative: killed by that signal) and the last line of its log."""
+    """How a run ended: its exit code (negative: ended by that signal), and its error or last line."""
 
     job: Job
     code: int
     message: str = ""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it ended, or did not start, because all were asked to stop."""
+        return self.code < 0 and self.message in (STOPPED, NOT_STARTED)
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -68,7 +77,7 @@ def run_jobs(jobs: Sequence[Job], n_jobs: int, engine: str = "local") -> Iterato
     if not jobs:
         return
     checks.known("engine", engine, ENGINES)
-    folder, variables = Path.cwd(), job_environment(n_jobs)
+    folder, variables = Path.cwd(), {**job_environment(n_jobs), ENGINE_VARIABLE: engine}
     with _backend(engine, n_jobs) as options, _stop_file(folder / jobs[0].path.parent) as stop:
         calls = (joblib.delayed(run_job)(job, folder, variables, stop) for job in jobs)
         return_as = "list" if engine == "ray" else "generator_unordered"  # joblib has no other for Ray
@@ -80,13 +89,14 @@ def run_jobs(jobs: Sequence[Job], n_jobs: int, engine: str = "local") -> Iterato
 def run_job(job: Job, folder: Path, variables: Mapping[str, str], stop: Path) -> JobResult:
     """Run one job to its end, starting in ``folder``; once the file ``stop`` exists, end it politely."""
     if stop.exists():
-        return JobResult(job, -signal.SIGTERM, NOT_STARTED)
+        return JobResult(job, -_signal(stop), NOT_STARTED)
     path = folder / job.path
     try:
-        run_folder.prepare(path)
-        process = start(["train", *job.arguments], path / LOG, variables, folder)
+        log = run_folder.prepare(path) / LOG
+        begin = log.stat().st_size if log.exists() else 0
+        process = start(["train", *job.arguments], log, variables, folder)
     except (OSError, run_folder.RunError) as error:
-        return JobResult(job, 1, str(error))
+        return JobResult(job, 1 if isinstance(error, OSError) else 2, f"error: {error}")
     stopping = False
     while process.returncode is None:
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
@@ -94,8 +104,22 @@ def run_job(job: Job, folder: Path, variables: Mapping[str, str], stop: Path) ->
         if not stopping and stop.exists():
             stopping = True
             process.terminate()  # the run saves a checkpoint and ends
-    lines = (path / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return JobResult(job, process.returncode, lines[-1] if process.returncode and lines else "")
+    code = process.returncode
+    if stopping and code in (-signal.SIGTERM, 128 + signal.SIGTERM):
+        return JobResult(job, -_signal(stop), STOPPED)
+    return JobResult(
+        job, code, _last_words(log.read_bytes()[begin:].decode(errors="replace")) if code else ""
+    )
+
+
+def _last_words(text: str) -> str:
+    r"""The error that a process told of, else its last line: packages may have a word after it.
+
+    >>> _last_words("epoch 1/3\nerror: no such column\nleaked a semaphore")
+    'error: no such column'
+    """
+    lines = text.strip().splitlines() or [""]
+    return next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1])
 
 
 def start(
@@ -136,18 +160,23 @@ def parse_seeds(text: str) -> list[int]:
         seeds = range(int(matched[1]), int(matched[2] or matched[1]) + 1) if matched else range(0)
         if not seeds:
             raise ValueError(f"seeds must be numbers and ranges like 0-9 or 1,3,5, got {text!r}")
+        if seeds[-1] - seeds[0] >= MOST_SEEDS:
+            raise ValueError(f"seeds must be at most {MOST_SEEDS} at a time, got {text!r}")
         found += seeds
     return list(dict.fromkeys(found))
 
 
 @contextlib.contextmanager
 def _stop_file(folder: Path) -> Iterator[Path]:
-    """A file in ``folder`` that Ctrl-C, SIGTERM and a closed terminal create; other machines see it too."""
+    """A file in ``folder`` that Ctrl-C, SIGTERM and a closed terminal create; other machines see it too.
+
+    It holds the signal's number.
+    """
     stop = folder / f".stop-{uuid.uuid4().hex}"
 
-    def create(_: int, __: FrameType | None) -> None:
+    def create(number: int, _: FrameType | None) -> None:
         stop.parent.mkdir(parents=True, exist_ok=True)
-        stop.touch()
+        write_atomically(stop, str(number))
 
     names = ("SIGINT", "SIGTERM", "SIGHUP")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
@@ -156,6 +185,11 @@ def _stop_file(folder: Path) -> Iterator[Path]:
             yield stop
     finally:
         stop.unlink(missing_ok=True)
+
+
+def _signal(stop: Path) -> int:
+    """The signal that created the file."""
+    return int(stop.read_text())
 
 
 @contextlib.contextmanager
@@ -167,11 +201,11 @@ def _backend(engine: str, n_jobs: int) -> Iterator[dict[str, Any]]:
     if engine == "dask":
         distributed = _import("dask", "distributed")
         address = os.environ.get("DASK_SCHEDULER_ADDRESS")
+        here = "127.0.0.1:0"  # scheduler and worker are threads; only their pages listen, for this machine
         local: dict[str, Any] = {"n_workers": 1, "threads_per_worker": n_jobs, "processes": False}
+        local |= {"dashboard_address": here, "worker_dashboard_address": here, "memory_limit": 0}
         with _reachable("dask", "DASK_SCHEDULER_ADDRESS"):
-            client = distributed.Client(
-                address or None, set_as_default=False, **local, dashboard_address=None, memory_limit=0
-            )
+            client = distributed.Client(address or None, set_as_default=False, **({} if address else local))
         with client:
             yield {"client": client}
     elif engine == "ray":

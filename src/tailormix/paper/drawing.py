@@ -13,7 +13,7 @@ import torch
 from tailormix import checks, data, models
 from tailormix.atomic import write_atomically
 from tailormix.experiments.experiment import EXECUTION_KEYS
-from tailormix.experiments.running import provenance
+from tailormix.experiments.record import provenance
 from tailormix.methods import METHODS
 from tailormix.paper.results import header
 from tailormix.reports.runs import RUN_KEYS

@@ -95,7 +95,10 @@ def read_runs(places: Iterable[Path]) -> tuple[list[Run], list[Skipped]]:
 
 
 def find_runs(places: Iterable[Path]) -> list[Path]:
-    """Every run folder among and below ``places``, each once, in the order of their names."""
+    """Every run folder among and below ``places``, each once, in the order of their names.
+
+    Below a place, runs that ``train --force`` moved aside do not count.
+    """
     found: dict[Path, Path] = {}
     for place in places:
         for path in _run_folders(place):
@@ -108,7 +111,7 @@ def _run_folders(place: Path) -> Iterator[Path]:
         if any(name in files or name in folders for name in RUN_FILES):
             folders.clear()
             yield Path(here)
-        folders.sort()
+        folders[:] = sorted(name for name in folders if not run_folder.is_aside(Path(name)))
 
 
 def read_run(path: Path) -> Run:

@@ -1,14 +1,17 @@
 """Checkpoint files, and modules and optimisers as the tensors in them.
 
 ``last`` and ``previous`` hold a run's whole state, ``best-N`` the weights of the best epoch that one of them
-names. A checksum over all bytes detects a damaged file, and the one before it takes its place. No pickle.
+names. A checksum over all bytes detects a damaged file, and the one before it takes its place. A file that is
+there but cannot be read, on a lost mount for example, is an error: it may be whole. No pickle.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import re
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,12 +29,16 @@ if TYPE_CHECKING:
     from torch import Tensor, nn, optim
 
 
-LAST, PREVIOUS = "last.safetensors", "previous.safetensors"
+LAST, PREVIOUS, NEW = "last.safetensors", "previous.safetensors", "new.safetensors"
 FORMAT = 1
 
 
 class CheckpointError(RuntimeError):
     """A checkpoint could not be read or written."""
+
+
+class DamagedCheckpointError(CheckpointError):
+    """The content of a checkpoint is not what was written."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +58,36 @@ def write(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read(path: Path) -> Checkpoint:
-    """Read one file; raise :class:`CheckpointError` if any byte of it is not what was written."""
+    """Read one file.
+
+    Raises ``FileNotFoundError`` if there is none, :class:`CheckpointError` if the system cannot read it, and
+    :class:`DamagedCheckpointError` if any byte of it is not what was written.
+    """
     try:
+        _read_through(path)
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, RuntimeError) as error:
-        raise CheckpointError(f"{path} cannot be read: {error}") from error
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise CheckpointError(f"cannot read {path} ({reason}); nothing was changed") from error
+    except (SafetensorError, RuntimeError) as error:
+        raise DamagedCheckpointError(f"{path} is damaged: {error}") from error
     if metadata.get("format") != str(FORMAT):
-        raise CheckpointError(f"{path} must have format {FORMAT}, got {metadata.get('format')}")
+        raise DamagedCheckpointError(f"{path} must have format {FORMAT}, got {metadata.get('format')}")
     facts = metadata.get("facts", "")
     if metadata.get("checksum") != checksum(tensors, facts):
-        raise CheckpointError(f"{path} is damaged: its checksum is not that of its content")
+        raise DamagedCheckpointError(f"{path} is damaged: its checksum is not that of its content")
     return Checkpoint(tensors, json.loads(facts))
+
+
+def _read_through(path: Path) -> None:
+    """Read every byte: what the system cannot read would end a process that maps it into memory."""
+    with path.open("rb") as file:
+        while file.read(1 << 24):
+            pass
 
 
 def checksum(tensors: Mapping[str, Tensor], facts: str) -> str:
@@ -81,7 +105,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
 
     Whatever fails on the way, at least one whole checkpoint stays under one of the two names.
     """
-    new, last = folder / "new.safetensors", folder / LAST
+    new, last = folder / NEW, folder / LAST
     write_or_explain(new, checkpoint)
     try:
         if last.exists():
@@ -102,24 +126,49 @@ def write_or_explain(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def _unwritten(folder: Path, error: OSError) -> CheckpointError:
-    good = next((folder / name for name in (LAST, PREVIOUS) if (folder / name).exists()), "none")
     return CheckpointError(
-        f"cannot write a checkpoint into {folder} ({error.strerror}); last good checkpoint: {good}"
+        f"cannot write a checkpoint into {folder} ({error.strerror}); "
+        f"last good checkpoint: {newest(folder) or 'none'}"
     )
 
 
+def newest(folder: Path) -> Path | None:
+    """The file of the newest checkpoint; None before the first."""
+    return next((folder / name for name in (LAST, PREVIOUS) if is_there(folder / name)), None)
+
+
+def is_there(path: Path) -> bool:
+    """Whether a file exists; where the system cannot tell, its error and not a No."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def latest(folder: Path) -> Checkpoint | None:
-    """The newest whole checkpoint, or None; damaged ones are skipped with a warning."""
+    """The newest whole checkpoint, None before the first.
+
+    One that is damaged is skipped with a warning; where no other is left, :class:`DamagedCheckpointError`.
+    """
+    damaged: list[DamagedCheckpointError] = []
     for name in (LAST, PREVIOUS):
-        if not (folder / name).exists():
-            continue
         try:
             found = read(folder / name)
             _check_best(folder, found)
-        except CheckpointError as error:
-            warnings.warn(f"{error}; falling back to the checkpoint before it", stacklevel=2)
+        except FileNotFoundError:
+            continue
+        except DamagedCheckpointError as error:
+            damaged.append(error)
         else:
+            for each in damaged:
+                warnings.warn(f"{each}; falling back to the checkpoint before it", stacklevel=2)
             return found
+    if damaged:
+        reasons = "; ".join(map(str, damaged))
+        raise DamagedCheckpointError(
+            f"no checkpoint in {folder} is whole ({reasons}): --force starts anew and moves this run aside"
+        )
     return None
 
 
@@ -132,14 +181,28 @@ def drop_old_bests(folder: Path, keep: set[int]) -> None:
     """Remove the best weights that no checkpoint refers to any more."""
     needed = {best_file(folder, epoch) for epoch in keep}
     for path in folder.glob("best-*.safetensors"):
-        if path not in needed:
+        if path not in needed and re.fullmatch("best-[0-9]+", path.stem):
             path.unlink(missing_ok=True)
+
+
+def remove_orphans(folder: Path) -> None:
+    """Remove what a kill left between two writes: a checkpoint without its name, best weights of none."""
+    needed = set()
+    for name in (LAST, PREVIOUS):
+        with contextlib.suppress(FileNotFoundError, DamagedCheckpointError):
+            needed.add(read(folder / name).facts.get("best_epoch", 0))
+    drop_old_bests(folder, needed)
+    (folder / NEW).unlink(missing_ok=True)
 
 
 def _check_best(folder: Path, found: Checkpoint) -> None:
     """A checkpoint is only as good as the best weights it refers to."""
     if epoch := found.facts.get("best_epoch"):
-        read(best_file(folder, epoch))
+        best = best_file(folder, epoch)
+        try:
+            read(best)
+        except FileNotFoundError as error:
+            raise DamagedCheckpointError(f"{best}, which a checkpoint refers to, is missing") from error
 
 
 def _flush(folder: Path) -> None:

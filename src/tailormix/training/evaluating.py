@@ -39,6 +39,10 @@ FILES = {"validation": "validation.npz", "test": "predictions.npz"}
 AFTER = {"temperature": "after temperature", "variance": "after variance scaling"}
 
 
+class NonFiniteOutputs(RuntimeError):
+    """A model answered with NaN or infinity."""
+
+
 def validate(setup: Setup, fabric: Fabric, settings: Settings) -> tuple[dict[str, float], float | None]:
     """Metrics on the split that selects, and the score: accuracy, or minus the squared error in training.
 
@@ -224,10 +228,18 @@ def _gather(mine: list[Tensor], rows: int, fabric: Fabric) -> Tensor:
     """The rows of all ranks in their order, on the CPU; shares of unequal length are padded on the way."""
     local = torch.cat(mine) if mine else torch.empty(0)
     if fabric.world_size == 1:
-        return local.cpu()
+        return _checked(local.cpu())
     lengths = [len(share(torch.arange(rows), rank, fabric.world_size)) for rank in range(fabric.world_size)]
     padded = local.new_zeros(max(lengths), *local.shape[1:])
     padded[: len(local)] = local
     gather: Callable[[Tensor], Tensor] = fabric.all_gather  # type: ignore[assignment]
     shares = gather(padded)
-    return torch.cat([part[:length] for part, length in zip(shares, lengths, strict=True)]).cpu()
+    return _checked(torch.cat([part[:length] for part, length in zip(shares, lengths, strict=True)]).cpu())
+
+
+def _checked(found: Tensor) -> Tensor:
+    """The outputs; raises if any is NaN or +∞. The logit -∞ stands for a class that is ruled out."""
+    wrong = (~(found < torch.inf)).flatten(1).any(1)
+    if wrong.any():
+        raise NonFiniteOutputs(f"the outputs for {int(wrong.sum())} of {len(found)} rows are not finite")
+    return found

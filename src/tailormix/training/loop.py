@@ -36,7 +36,7 @@ SYNC_EVERY = 25  # steps after which the loss is read from a device, which has t
 
 
 class NonFiniteLoss(RuntimeError):
-    """The loss is NaN or infinite."""
+    """The loss, the weights or the outputs of a run are NaN or infinite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +83,13 @@ def run(
         torch.default_generator.manual_seed(derive(settings.seed, Stream.WEIGHTS))
         setup = make()
         state = fit(fabric, setup, settings, path, report)
+        best = checkpoint.best_file(path / run_folder.CHECKPOINTS, state.best_epoch)
         checkpoint.load_module(setup.model, state.best_weights)
-        metrics = evaluating.evaluate(setup, fabric, settings, path)
-    best = checkpoint.best_file(path / run_folder.CHECKPOINTS, state.best_epoch)
+        try:
+            metrics = evaluating.evaluate(setup, fabric, settings, path)
+        except evaluating.NonFiniteOutputs as error:
+            weights = f"the best weights, of epoch {state.best_epoch}, {best}"
+            raise NonFiniteLoss(f"{error} with {weights}") from error
     result = {
         **facts,
         **summarise(state, setup, settings),
@@ -101,10 +105,12 @@ def run(
 def fit(fabric: Fabric, setup: Setup, settings: Settings, path: Path, report: Reporter) -> State:
     """Train to the end, from the newest checkpoint in ``path`` if there is one; return the final state."""
     trainer = Trainer(fabric, setup, settings, path, report)
+    trainer.checkpoints.mkdir(exist_ok=True)
     trainer.resume()
     state_size = sum(tensor.nbytes for tensor in setup.model.state_dict().values())
     run_folder.need_room(path, 3 * state_size)  # the weights, and twice as much for the optimiser
     if fabric.is_global_zero:
+        checkpoint.remove_orphans(trainer.checkpoints)
         run_folder.rewrite_metrics(path, trainer.state.history)
     with stop_on_signal() as heard:
         while trainer.state.epoch < settings.epochs:
@@ -219,7 +225,9 @@ class Trainer:
     def backward(self, loss: Tensor) -> None:
         """Compute the gradients, clipped where the settings say so."""
         if readable(loss) and not loss.isfinite():
-            raise self.non_finite(self.state.step)  # before the step, so that the weights stay good
+            raise self.non_finite(
+                "the loss is not finite", self.steps_done
+            )  # before the step: the weights stay good
         self.fabric.backward(loss)
         if self.settings.clip:
             self.fabric.clip_gradients(self.step, self.optimiser, max_norm=self.settings.clip)
@@ -229,7 +237,7 @@ class Trainer:
         due = time.monotonic() - self.saved_at >= self.settings.checkpoint_every
         stop, due, bad = self.any_rank(signal > 0, due, not math.isfinite(self.state.loss))
         if bad:
-            raise self.non_finite(self.state.step - 1)
+            raise self.non_finite("the loss is not finite", self.steps_done - 1)
         if stop or due:
             self.save()
         if stop:
@@ -244,7 +252,12 @@ class Trainer:
         state, setup = self.state, self.setup
         getattr(setup.criterion, "end_epoch", lambda: None)()
         started = time.monotonic()
-        metrics, score = evaluating.validate(setup, self.fabric, self.settings)
+        try:
+            metrics, score = evaluating.validate(setup, self.fabric, self.settings)
+        except evaluating.NonFiniteOutputs as error:
+            raise self.non_finite(
+                f"{error} in validation, and so something is", self.steps_done - 1
+            ) from error
         row: dict[str, Any] = {
             "epoch": state.epoch + 1,
             "lr": self.optimiser.param_groups[0]["lr"],
@@ -262,11 +275,13 @@ class Trainer:
             self.report(row, self.settings.epochs)
 
     def save(self) -> None:
-        """Write a checkpoint, and the best weights if they are new.
+        """Write a checkpoint, and the best weights if they are new; raise where weights are not finite.
 
         It is all that a run needs to resume as if it had never stopped: learning rates and random numbers
         follow from the position.
         """
+        if any(self.any_rank(not self.is_finite())):
+            raise self.non_finite("weights or the optimiser's state are not finite", self.steps_done - 1)
         state, loss = self.state, self.mean_over_ranks(self.state.loss)
         if self.fabric.is_global_zero:
             if state.best_epoch and state.best_epoch not in self.saved_bests:
@@ -295,7 +310,7 @@ class Trainer:
         if isinstance(self.setup.criterion, torch.nn.Module):
             checkpoint.load_module(self.setup.criterion, checkpoint.under("criterion", tensors))
         self.state = State(**facts)
-        for _ in range(self.state.epoch * self.sampler.steps + self.state.step):
+        for _ in range(self.steps_done):
             self.schedule.advance()
         if epoch := self.state.best_epoch:
             best = checkpoint.read(checkpoint.best_file(self.checkpoints, epoch))
@@ -317,14 +332,24 @@ class Trainer:
         found: Tensor = self.fabric.all_reduce(values, reduce_op=how)  # type: ignore[assignment]
         return found
 
-    def non_finite(self, step: int) -> NonFiniteLoss:
-        """The error for a loss that is not finite at a step of the current epoch."""
-        rows = self.sampler.plan(self.state.epoch, step)[0][0].tolist()
-        last = self.checkpoints / checkpoint.LAST
+    @property
+    def steps_done(self) -> int:
+        """Steps finished since the start of the run."""
+        return self.state.epoch * self.sampler.steps + self.state.step
+
+    def is_finite(self) -> bool:
+        """Whether weights and the optimiser's state are: a large step leaves a finite loss behind, once."""
+        tensors = [*self.setup.model.parameters(), *checkpoint.optimiser_tensors(self.optimiser)[0].values()]
+        return all(bool(tensor.isfinite().all()) for tensor in tensors)
+
+    def non_finite(self, what: str, steps_before: int) -> NonFiniteLoss:
+        """The error for what is not finite in or after the step with so many before it."""
+        epoch, step = divmod(steps_before, self.sampler.steps)
+        rows = self.sampler.plan(epoch, step)[0][0].tolist()
         return NonFiniteLoss(
-            f"the loss is not finite in epoch {self.state.epoch + 1}, step {step + 1} of "
-            f"{self.sampler.steps}; training rows of the batch: {rows}; "
-            f"last good checkpoint: {last if last.exists() else 'none'}"
+            f"{what} in epoch {epoch + 1}, step {step + 1} of {self.sampler.steps}; "
+            f"training rows of the batch: {rows}; "
+            f"last good checkpoint: {checkpoint.newest(self.checkpoints) or 'none'}"
         )
 
 
@@ -333,10 +358,15 @@ def is_better(score: float | None, best: float | None, task: Task) -> bool:
 
     Without a validation split (``score`` None) the latest epoch is kept. Equal scores keep the earlier epoch
     for classes, where accuracy has many ties, and the later one for regression, as the released code does.
+    NaN is never the best.
 
     >>> is_better(0.5, 0.5, "classification"), is_better(-0.5, -0.5, "regression")
     (False, True)
+    >>> is_better(math.nan, None, "regression")
+    False
     """
+    if score is not None and math.isnan(score):
+        return False
     if score is None or best is None:
         return True
     return score >= best if task == "regression" else score > best
@@ -352,9 +382,15 @@ def summarise(state: State, setup: Setup, settings: Settings) -> dict[str, Any]:
         else "lowest squared error of the deterministic pass, the later of equals"
     )
     imitation = {"imitates": settings.imitate} if settings.imitate else {}
+    notes = list(setup.data.notes)
     seconds = [row["seconds"] for row in state.history]
     return imitation | {
-        "data": {"name": setup.data.name, "task": setup.data.task, "fingerprints": setup.data.fingerprints},
+        "data": {
+            "name": setup.data.name,
+            "task": setup.data.task,
+            "fingerprints": setup.data.fingerprints,
+            **({"notes": notes} if notes else {}),
+        },
         "selection": {
             "split": source if selected else None,
             "rule": rule if selected else "last epoch (no validation split)",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
+import re
 import shutil
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from tailormix.atomic import write_atomically
+from tailormix.atomic import remove_parts, write_atomically
+from tailormix.training import checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 CHECKPOINTS, METRICS, RESULT, EXPERIMENT = "checkpoints", "metrics.jsonl", "result.json", "experiment.json"
 CALIBRATOR = "calibrator.json"
+OLD = ".old-"
 
 
 class RunError(ValueError):
@@ -26,8 +30,9 @@ class RunError(ValueError):
 def prepare(folder: Path) -> Path:
     """Make the folder; raise if it cannot be written, before any work starts."""
     try:
-        (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder / CHECKPOINTS) as file:
+        folder.mkdir(parents=True, exist_ok=True)
+        inner = folder / CHECKPOINTS
+        with tempfile.TemporaryFile(dir=inner if checkpoint.is_there(inner) else folder) as file:
             file.write(b"\0" * 4096)
             file.flush()
     except OSError as error:
@@ -35,6 +40,31 @@ def prepare(folder: Path) -> Path:
             f"cannot write into {folder} ({error.strerror}): choose another folder with --out"
         ) from error
     return folder
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether the folder holds work of a run: a checkpoint, or its result."""
+    newest = checkpoint.newest(folder / CHECKPOINTS)
+    return newest is not None or checkpoint.is_there(folder / RESULT)
+
+
+def set_aside(folder: Path) -> Path | None:
+    """Rename the folder of a run that has begun to ``NAME.old-1``, or the next free number; return that."""
+    if not has_begun(folder):
+        return None
+    with locked(folder):
+        names = (folder.with_name(f"{folder.name}{OLD}{number}") for number in itertools.count(1))
+        return folder.rename(next(path for path in names if not checkpoint.is_there(path)))
+
+
+def is_aside(folder: Path) -> bool:
+    """Whether the folder has a name that :func:`set_aside` gives.
+
+    >>> from pathlib import Path
+    >>> is_aside(Path("runs/seed-0.old-2")), is_aside(Path("runs/seed-0"))
+    (True, False)
+    """
+    return re.search(rf"{re.escape(OLD)}[0-9]+$", folder.name) is not None
 
 
 def need_room(folder: Path, size: int) -> None:
@@ -49,11 +79,16 @@ def need_room(folder: Path, size: int) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock the folder for this process; the system releases it even if the process is killed."""
+    """Lock the folder for this process, and remove what killed writes of earlier ones have left there.
+
+    The system releases the lock even if the process is killed.
+    """
     from filelock import FileLock, Timeout
 
     try:
         with FileLock(folder / ".lock", timeout=0):
+            for place in (folder, folder / CHECKPOINTS):
+                remove_parts(place)
             yield
     except Timeout as error:
         raise RunError(
@@ -70,7 +105,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """Read a JSON object, or None where there is no such file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError as error:
         raise RunError(f"{path} is not JSON ({error}): remove it and run again") from error

@@ -83,6 +83,8 @@ class Settings:
             checks.integer(name, getattr(self, name), at_least=1)
         for name in ("seed", "workers"):
             checks.integer(name, getattr(self, name), at_least=0)
+        if self.seed >= 2**63:
+            raise ValueError(f"seed must be < 2**63, got {self.seed}")
         for name in ("clip", "checkpoint_every"):
             checks.non_negative(name, getattr(self, name))
         for name in ("drop_last", "compile", "channels_last"):

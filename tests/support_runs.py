@@ -9,13 +9,17 @@ import torch
 from support_metrics import classifier, regressor
 from tailormix.calibration import TemperatureScaling, VarianceScaling
 from tailormix.calibration.predictions import Predictions, save_predictions
-from tailormix.training.evaluating import apply_calibrator, measure
+from tailormix.training.evaluating import apply_calibrator, describe, measure
 
 VERSIONS = {"versions": {"python": "3.11.7", "torch": "2.13.0"}, "commit": "0123abc"}
 
 
 def make_run(path: Path, method: str | dict[str, Any] = "erm", seed: int = 0, **settings: Any) -> Path:
-    """A finished run; ``settings`` go over its experiment's, ``task`` and ``scale`` shape its answers."""
+    """A finished run; ``settings`` go over its experiment's, ``task`` and ``scale`` shape its answers.
+
+    ``class_names`` are written into the folder where they are given.
+    """
+    names = settings.pop("class_names", None)
     task, scale = settings.pop("task", "classification"), settings.pop("scale", 2.0)
     seconds, epochs = settings.pop("seconds", 0.5), settings.get("epochs", 3)
     named = {"name": method} if isinstance(method, str) else method
@@ -42,6 +46,8 @@ def make_run(path: Path, method: str | dict[str, Any] = "erm", seed: int = 0, **
     }
     write(path / "experiment.json", {"experiment": experiment, **VERSIONS})
     write(path / "result.json", result)
+    if names is not None:
+        write(path / "model.json", {"class_names": list(names)})
     metrics = {"accuracy": 0.5, "nll": 1.0, "ece": 0.1} if task == "classification" else {"mse": 2.0}
     rows = [
         {"epoch": e, "lr": 0.1, "loss": 1 / e, "validation": metrics, "seconds": 9.0 if e == 1 else seconds}
@@ -57,8 +63,13 @@ def _evaluated(path: Path, task: str, seed: int, scale: float) -> dict[str, Any]
         mean, std, targets = regressor(200, seed=seed)
         test = Predictions(mean=mean, std=scale * std, targets=targets, ids=torch.arange(200), split="test")
         save_predictions(path / "predictions.npz", test)
-        after = apply_calibrator(VarianceScaling().fit(mean, scale * std, targets), test)
-        return {"test": {"before": measure(test), "after variance scaling": measure(after)}}
+        scaling = VarianceScaling().fit(mean, scale * std, targets)
+        scaling.save(path / "calibrator.json")
+        after = measure(apply_calibrator(scaling, test))
+        return {
+            "test": {"before": measure(test), "after variance scaling": after},
+            "variance": describe(scaling),
+        }
     logits, targets = classifier(300, seed=seed, scale=scale)
     ids = torch.arange(300)
     parts = {"validation": ids[:100], "test": ids[100:]}
@@ -71,12 +82,7 @@ def _evaluated(path: Path, task: str, seed: int, scale: float) -> dict[str, Any]
     after = measure(scaling.transform(found["test"]))
     return {
         "test": {"before": measure(found["test"]), "after temperature": after},
-        "temperature": {
-            "value": scaling.temperature,
-            "status": scaling.fitted.status,
-            "note": scaling.fitted.note,
-            "fitted on": scaling.provenance.as_dict(),
-        },
+        "temperature": describe(scaling),
     }
 
 

@@ -1,6 +1,7 @@
 """``tailormix report`` from outside: a page of real runs, JSON, exit codes, and what is left out."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ def test_runs_of_the_trainer_are_reported(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     (problem,) = json.loads(done.stdout)["problems"]
     (group,) = problem["groups"]
-    assert (problem["title"], group["label"], group["seeds"]) == ("moons · mlp", "Mixup", [0])
+    assert (problem["title"], group["label"], group["seeds"]) == ("Moons, MLP", "Mixup", [0])
     assert group["test"]["before"]["ece"] == {"mean": result["test"]["before"]["ece"], "std": None, "n": 1}
     assert group["temperature"]["mean"] == result["temperature"]["value"]
     assert "α 0.5" in (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -36,6 +37,32 @@ def test_table_names_the_page_and_what_was_left_out(tmp_path: Path) -> None:
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<h1>Mine</h1>" in page
     assert "1 folder left out" in page
+
+
+@pytest.mark.parametrize(
+    ("task", "metrics"),
+    [
+        ("classification", {"accuracy": 100, "ece": 100, "nll": 1}),
+        ("regression", {"rmse": 1, "ence": 100, "coverage": 100}),
+    ],
+)
+def test_everything_fits_into_80_columns(task: str, metrics: dict, tmp_path: Path, monkeypatch) -> None:
+    """Two seeds and long labels: the numbers of the JSON are there, whole."""
+    monkeypatch.setattr("tailormix.reports.report_page.report_page", lambda *_, **__: "")
+    for tau_std in (0.25, 0.5):
+        for seed in range(2):
+            method = {"name": "sk-mixup", "tau_max": 1.0, "tau_std": tau_std, "space": "embedding"}
+            make_run(tmp_path / "runs" / f"{tau_std}-{seed}", method, seed, task=task)
+    arguments = ["report", tmp_path / "runs", "-o", tmp_path / "r.html"]
+    lines = call(*arguments, COLUMNS="80").stdout.splitlines()
+    assert max(map(len, lines[:-1])) <= 80
+    rows = [re.findall(r"(\S+) ± (\S+)", line) for line in lines]
+    before, *_ = (row for row in rows if len(row) == 3)
+    group = json.loads(call(*arguments, "--json").stdout)["problems"][0]["groups"][0]["test"]["before"]
+    for (mean, std), (name, factor) in zip(before, metrics.items(), strict=True):
+        assert float(mean) == pytest.approx(factor * group[name]["mean"], abs=0.06)
+        assert float(std) == pytest.approx(factor * group[name]["std"], abs=0.06)
+    assert any(line.strip().startswith("after ") for line in lines)
 
 
 def test_nothing_to_report_is_wrong_use(tmp_path: Path) -> None:

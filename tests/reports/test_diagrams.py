@@ -21,10 +21,6 @@ from tailormix.reports.style import BAND, BLUE, INK, ORANGE, image_bytes
 from tailormix.reports.verdict import verdict_on_classes
 
 
-def texts(axes) -> str:
-    return " ".join(text.get_text() for text in axes.texts)
-
-
 def curve(scale: float = 1.0):
     logits, targets = classifier(300)
     found = interval("ece", logits * scale, targets, from_logits=True, resamples=50)
@@ -85,17 +81,19 @@ def test_before_and_after_share_their_scale() -> None:
     assert axes[2].get_title("left").startswith("After temperature scaling: too modest")
 
 
-def test_spread_and_risk() -> None:
+def test_spread_and_risk_have_their_numbers_outside_the_axes() -> None:
     mean, std, targets = regressor(300)
-    upper, lower = spread_diagram(
-        spread_curve(mean, std, targets, ence=Interval(0.2, 0.1, 0.3)), unit="dB"
-    ).axes
-    assert "ENCE 20.0 % [10.0, 30.0]" in texts(upper)
+    figure = spread_diagram(spread_curve(mean, std, targets, ence=Interval(0.2, 0.1, 0.3)), unit="dB")
+    upper, lower = figure.axes
+    assert upper.get_title("left") == "ENCE 20.0 % [10.0, 30.0]"
     assert "dB" in lower.get_xlabel()
     risk = regression_risk(mean, std, targets)
-    axes = risk_coverage_diagram(risk, risk).axes[0]
-    assert f"area before {risk.area:.4g}" in texts(axes)
+    other = risk_coverage_diagram(risk, risk)
+    (axes,) = other.axes
+    assert f"before, area {risk.area:.3g}" in [text.get_text() for text in other.legends[0].get_texts()]
     assert len(axes.lines) == 4
+    for panel in (upper, lower, axes):
+        assert (len(panel.texts), panel.get_legend()) == (0, None)
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])

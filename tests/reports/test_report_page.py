@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from support_runs import change, make_run
+from tailormix.calibration import VarianceScaling
+from tailormix.calibration.predictions import Predictions, load_predictions, save_predictions
 from tailormix.reports.report_page import Section, report_page
 from tailormix.reports.run_figures import observed_coverage
 from tailormix.reports.run_groups import problems_of
@@ -25,7 +27,17 @@ def test_page_is_complete_and_self_contained(tmp_path: Path) -> None:
     labels = re.findall(r'role="img" aria-label="([^"]*)"', text)
     assert len(labels) == 4 + 4 + 1  # reliability, curves, one law
     assert all(len(label) > 20 for label in labels)
-    for part in ("Learning curves", "What it costs", "Settings of digits", "0123abc", "d̄", "± "):
+    for part in (
+        "Learning curves",
+        "What it costs",
+        "Settings of Digits, MLP",
+        "Class by class",
+        "What SK Mixup takes for what",
+        "ERM</b> too sure: ",
+        "0123abc",
+        "d̄",
+        "± ",
+    ):
         assert part in text
     assert not re.findall(r'(?:src|href)="(?!#|data:)', text.replace("xlink:href", "href"))
     for outside in ("http://", "https://", "@import", "url(//"):
@@ -62,6 +74,39 @@ def test_coverage_is_exact_where_the_spread_is(tmp_path: Path) -> None:
     exact, narrow = problems_of(read_runs([tmp_path])[0])[0].groups
     assert observed_coverage(exact)[24:26].mean() == pytest.approx(0.5, abs=0.1)
     assert observed_coverage(narrow)[24:26].mean() < 0.3
+
+
+def test_a_regression_without_spread_shows_the_scaled_one(tmp_path: Path) -> None:
+    """Without dropout nothing is predicted before scaling, and the error of validation after it."""
+    path = make_run(tmp_path / "a", task="regression")
+    test = load_predictions(path)
+    test = Predictions(mean=test.mean, std=0 * test.std, targets=test.targets, split="test")
+    save_predictions(path / "predictions.npz", test)
+    VarianceScaling().fit(test.mean, test.std, test.targets).save(path / "calibrator.json")
+    text = page_of(tmp_path)
+    assert "After variance scaling: well calibrated" in text
+    assert "Before: " not in text
+
+
+def test_beyond_a_number_of_experiments_the_largest_are_drawn(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tailormix.reports.report_page.MOST_DRAWN", 1)
+    make_run(tmp_path / "a", "erm")
+    for seed in range(2):
+        make_run(tmp_path / f"b{seed}", "mixup", seed)
+    make_run(tmp_path / "c", "mixup", model={"name": "resnet8"})
+    text = page_of(tmp_path)
+    assert "Pictures show the 1 experiment with the most runs; tables show all 3." in text
+    drawn = re.findall(r'aria-label="Reliability diagram of ([^,]*),', text)
+    assert drawn == ["Mixup", "Mixup"]  # before and after
+    assert text.count("<h3>Learning curves</h3>") == 1
+    assert text.count("<h3>What it costs</h3>") == 2
+
+
+def test_class_names_are_on_the_page_and_escaped(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", class_names=["<cat>", *"bcdefg"])
+    text = page_of(tmp_path)
+    assert text.count("&lt;cat&gt;") == 3  # recall, and row and column of the confusion matrix
+    assert "<cat>" not in text
 
 
 def test_without_validation_there_is_no_after(tmp_path: Path) -> None:

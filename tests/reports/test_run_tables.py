@@ -1,17 +1,22 @@
 """Groups, labels and tables: seeds together, mean ± std, the best marked, costs against plain training."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from support_runs import change, make_run
+from tailormix.calibration.predictions import load_predictions
 from tailormix.methods import METHODS
-from tailormix.reports.run_groups import MeanStd, method_title, problems_of
+from tailormix.reports.classes import ClassResults
+from tailormix.reports.names import method_title
+from tailormix.reports.run_groups import Problem, headline, problems_of, run_description
 from tailormix.reports.run_tables import (
+    class_tables,
     costs,
     every_metric,
-    mean_text,
     metric_table,
     summary_json,
     summary_table,
@@ -28,7 +33,7 @@ def test_seeds_are_one_group_whatever_their_conduct(tmp_path: Path) -> None:
         make_run(tmp_path / f"s{seed}", seed=seed, workers=seed, summary=f"run {seed}")
     (problem,) = problems(tmp_path)
     (group,) = problem.groups
-    assert (problem.title, group.label, group.seeds) == ("digits · mlp", "ERM", [0, 1, 2])
+    assert (problem.title, group.label, group.seeds) == ("Digits, MLP", "ERM", [0, 1, 2])
     values = [run.result["test"]["before"]["ece"] for run in group.runs]
     found = group.metric("before", "ece")
     assert found.mean == pytest.approx(np.mean(values))
@@ -57,7 +62,33 @@ def test_data_and_model_make_a_problem(tmp_path: Path) -> None:
     make_run(tmp_path / "c", data={"name": "digits", "test": 0.5})
     make_run(tmp_path / "d", task="regression")
     titles = [problem.title for problem in problems(tmp_path)]
-    assert titles == ["digits · mlp", "digits · resnet8", "digits (test 0.5) · mlp", "airfoil · mlp"]
+    assert titles == ["Digits, MLP", "Digits, ResNet-8", "Digits (test 0.5), MLP", "Airfoil, MLP"]
+
+
+@pytest.mark.parametrize(
+    ("methods", "models", "title"),
+    [
+        (["erm", "sk-mixup"], ["resnet8"], "Digits, ResNet-8: SK Mixup against plain training"),
+        (["mixup", "sk-mixup", "cutmix"], ["mlp"], "Digits, MLP: Mixup, CutMix and SK Mixup"),
+        (["sk-mixup"], ["mlp"], "Digits, MLP: SK Mixup"),
+        (["erm", "mixup"], ["mlp", "resnet8", "resnet18", "resnet20"], "8 experiments on 4 problems"),
+    ],
+)
+def test_a_page_is_titled_by_what_it_compares(
+    methods: list, models: list, title: str, tmp_path: Path
+) -> None:
+    for model in models:
+        for method in methods:
+            make_run(tmp_path / model / method, method, model={"name": model})
+    assert headline(problems(tmp_path)) == title
+
+
+def test_a_file_belongs_to_its_run(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "a", "sk-mixup", seed=3, class_names="abcdefg")
+    expected = ("Digits, MLP: SK Mixup, seed 3", tuple("abcdefg"))
+    assert run_description(path) == run_description(path / "predictions.npz") == expected
+    (path / "experiment.json").write_text('{"experiment": []}')
+    assert run_description(path) == ("", ())
 
 
 def test_the_best_mean_is_marked(tmp_path: Path) -> None:
@@ -69,7 +100,55 @@ def test_the_best_mean_is_marked(tmp_path: Path) -> None:
     table = metric_table(problem, ("accuracy", "ece"))
     assert table.headings == (("Accuracy %", ""), ("ECE %", ""))
     cells = [[(cell.text, cell.best) for cell in row] for _, row in table.rows]
-    assert cells == [[("60.00", True), ("10.00", False)], [("60.00", True), ("5.00", True)]]
+    assert cells == [[("60.0", True), ("10.0", False)], [("60.0", True), ("5.0", True)]]
+
+
+def test_recall_of_each_class_over_the_seeds(tmp_path: Path) -> None:
+    """As scikit-learn finds it in the predictions; beyond 20 classes, those that are found least."""
+    from sklearn.metrics import recall_score
+
+    paths = [make_run(tmp_path / str(seed), seed=seed, class_names="abcdefg") for seed in range(2)]
+    (problem,) = problems(tmp_path)
+    (table,) = class_tables(problem)
+    found = [load_predictions(path) for path in paths]
+    expected = np.mean([recall_score(p.targets, p.logits.argmax(1), average=None) for p in found], axis=0)
+    assert [name for name, _, _ in table.rows] == list("abcdefg")
+    assert [cells[0].value for _, _, cells in table.rows] == pytest.approx(expected.tolist())
+    (shown,) = class_tables(replace_classes(problem, 30))
+    assert len(shown.rows) == 20
+    assert shown.rows[0][0] == "10"
+
+
+def replace_classes(problem: Problem, number: int) -> Problem:
+    """The same runs with so many classes of 100 samples, of which the k-th is found k times."""
+    counts = torch.diag(torch.arange(number))
+    counts[:, 0] += 100 - torch.arange(number)
+    counts[:10, 0] = 0
+    counts[range(10), range(10)] = 100
+    found = ClassResults(tuple(map(str, range(number))), counts, counts.sum(0).double())
+    group = problem.groups[0]
+    runs = tuple(dataclasses.replace(run, classes=(found,)) for run in group.runs)
+    return dataclasses.replace(problem, groups=(dataclasses.replace(group, runs=runs),))
+
+
+def test_many_groups_are_several_tables(tmp_path: Path) -> None:
+    for alpha in range(1, 9):
+        make_run(tmp_path / str(alpha), {"name": "mixup", "alpha": float(alpha)})
+    (problem,) = problems(tmp_path)
+    tables = every_metric(problem)
+    assert [len(table.labels) for table in tables] == [6, 2]
+    assert [len(cells) for _, _, cells in tables[1].rows] == [2] * len(tables[0].rows)
+
+
+def test_a_regression_has_its_stages_and_its_scaling(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", task="regression")
+    (problem,) = problems(tmp_path)
+    table = summary_table(problem)
+    assert [small for title, small in table.headings if title == "ENCE %"] == ["before", "after scaling"]
+    assert [small for title, small in table.headings if title == "RMSE"] == [""]
+    assert table.headings[-1] == ("scaling", "")
+    (group,) = summary_json([problem], [])["problems"][0]["groups"]
+    assert group["variance"]["mean"] == next(problem.runs).fitted["value"]
 
 
 def test_summary_has_both_stages_and_the_temperature(tmp_path: Path) -> None:
@@ -80,7 +159,8 @@ def test_summary_has_both_stages_and_the_temperature(tmp_path: Path) -> None:
     assert [stage for title, stage in table.headings if title == "ECE %"] == ["before", "after T"]
     assert table.headings[-1] == ("T", "")
     assert all("±" in cell.text and not cell.best for _, row in table.rows for cell in row)
-    assert {name for name, _, _ in every_metric(problem)} >= {"Brier", "MCE %", "Class-wise ECE %"}
+    (every,) = every_metric(problem)
+    assert {name for name, _, _ in every.rows} >= {"Brier", "MCE %", "Class-wise ECE %"}
 
 
 def test_a_number_that_is_none_is_a_dash_and_null(tmp_path: Path) -> None:
@@ -89,7 +169,6 @@ def test_a_number_that_is_none_is_a_dash_and_null(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path)
     ((_, row),) = metric_table(problem, ("ece",)).rows
     assert (row[0].text, row[0].value) == ("—", None)
-    assert mean_text(MeanStd.of([0.1, 0.2]), 100, 1) == "15.0 ± 7.1"
     (group,) = summary_json([problem], [])["problems"][0]["groups"]
     assert group["test"]["before"]["ece"] == {"mean": None, "std": None, "n": 1}
 

@@ -66,6 +66,7 @@ def evaluate(
     from tailormix.calibration.predictions import IMITATED, load_predictions
     from tailormix.metrics.inputs import BINARY
     from tailormix.reports import evaluation
+    from tailormix.reports.run_groups import run_description
 
     for option, value, known in (("--binary", binary, BINARY), ("--imitate", imitate, IMITATED)):
         if value is not None and value not in known:
@@ -77,9 +78,12 @@ def evaluate(
     try:
         test = load_predictions(predictions, split=split)
         fitted = None if calibration is None else load_predictions(calibration, split=calibration_split)
+        title, names = run_description(predictions)
         with bars() as progress:
-            found = evaluation.evaluate(test, fitted, settings=settings, imitate=imitate, progress=progress)
-        _write(found, html, diagrams, title=predictions.name)
+            found = evaluation.evaluate(
+                test, fitted, settings=settings, imitate=imitate, class_names=names, progress=progress
+            )
+        _write(found, html, diagrams, title=title or f"Evaluation of {predictions.name}")
     except (ValueError, TypeError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error

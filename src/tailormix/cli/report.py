@@ -21,16 +21,14 @@ Runs = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", dir_okay=False, help="The page to write.")]
-Title = Annotated[str, typer.Option(help="Title of the page.")]
+Title = Annotated[str | None, typer.Option(help="Title of the page; by default what the runs compare.")]
 Json = Annotated[
     bool, typer.Option("--json", help="Print the summary as one JSON object instead of a table.")
 ]
 
 
-def report(
-    runs: Runs, out: Out = Path("report.html"), title: Title = "Runs, side by side", as_json: Json = False
-) -> None:
-    """Write one page of many runs: sortable table, reliability, learning curves, mixing, cost and settings.
+def report(runs: Runs, out: Out = Path("report.html"), title: Title = None, as_json: Json = False) -> None:
+    """Write one page of many runs: verdicts, tables, reliability, classes, learning curves, mixing and cost.
 
     Seeds of the same experiment are grouped. Runs that are unfinished or broken are named and left out.
 
@@ -70,16 +68,35 @@ def report(
 
 
 def _summary(problem: Problem) -> Table:
+    """The main metrics; a line per experiment, and one after calibration, so that 80 columns are enough."""
     from rich.table import Table
+    from rich.text import Text
 
-    from tailormix.reports.run_tables import SHORT, metric_table
+    from tailormix.reports.numbers import mean_text
+    from tailormix.reports.run_tables import (
+        BEFORE,
+        FITTED,
+        SHORT,
+        fitted_value,
+        metric_cells,
+        metric_title,
+        stages_of,
+    )
 
-    found = metric_table(problem, SHORT[problem.task])
-    table = Table(title=problem.title, title_justify="left", box=None, header_style="bold")
-    table.add_column("method", no_wrap=True)
-    for name, small in found.headings:
-        table.add_column(f"{name}\n{small}", justify="right")
-    for group, cells in found.rows:
-        texts = (one.text.replace(" ± ", "±") for one in cells)  # narrow, for terminals
-        table.add_row(group.label, *texts)
+    table = Table(title=Text(problem.title), title_justify="left", box=None, header_style="bold")
+    table.add_column("method", overflow="fold")
+    names = SHORT[problem.task]
+    for name in names:
+        table.add_column(metric_title(name), justify="right", no_wrap=True)
+    cells = {
+        (name, stage): [cell.text for cell in metric_cells(problem, name, stage)]
+        for name in names
+        for stage in stages_of(problem, name)
+    }
+    nothing = [""] * len(problem.groups)
+    for number, group in enumerate(problem.groups):
+        table.add_row(Text(group.label), *(cells.get((name, BEFORE), nothing)[number] for name in names))
+        if problem.after in group.stages():
+            after = f"  after {FITTED[problem.task][0]} {mean_text(fitted_value(group))}"
+            table.add_row(after, *(cells.get((name, problem.after), nothing)[number] for name in names))
     return table

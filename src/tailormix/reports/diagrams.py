@@ -9,13 +9,13 @@ import numpy as np
 
 from tailormix.metrics.bootstrap import Interval
 from tailormix.reports.curves import classification_risk, regression_risk, reliability_from, spread_curve
+from tailormix.reports.numbers import interval_text
 from tailormix.reports.style import (
     BAND,
     BLUE,
     INK,
     ORANGE,
     QUIET,
-    corner_note,
     new_figure,
     percent_axis,
     plain_axes,
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from tailormix.reports.evaluation import Evaluation
 
 DIAGONAL: dict[str, Any] = {"color": QUIET, "linewidth": 1.0, "linestyle": (0, (5, 3))}
-THINNEST = 0.14  # of a bin's width: a gap of few samples is still seen
+LEGEND: dict[str, Any] = {"fontsize": 8.5, "frameon": False, "ncols": 2, "labelcolor": INK}
+THINNEST = 0.3  # of a bin's width: a gap of few samples is still seen
 
 
 def evaluation_diagrams(evaluation: Evaluation) -> dict[str, Figure]:
@@ -113,21 +114,22 @@ def risk_coverage_diagram(
     names = ("model",) if after is None else labels
     styles = ((BLUE, "-", 2.2), (ORANGE, (0, (6, 2)), 1.8))
     for one, name, (colour, dash, width) in zip(curves, names, styles, strict=False):
-        axes.plot(one.coverage, one.risk, color=colour, linestyle=dash, linewidth=width, label=name, zorder=3)
+        label = f"{name}, area {one.area:.3g}"
+        axes.plot(
+            one.coverage, one.risk, color=colour, linestyle=dash, linewidth=width, label=label, zorder=3
+        )
     axes.plot(
         curve.coverage, curve.best, color=QUIET, linestyle=":", linewidth=1.6, label="best order", zorder=2
     )
     axes.axhline(float(curve.risk[-1]), color=INK, linewidth=0.9, linestyle=(0, (1, 2)), label="all points")
-    top = 1.3 * max(float(one.risk.max()) for one in curves)
+    top = 1.08 * max(float(one.risk.max()) for one in curves)
     axes.set(xlim=(0, 1), ylim=(0, top or 1))
     axes.set(xlabel="coverage: share of points kept", ylabel=f"risk: {curve.risk_name}")
     plain_axes(axes)
     percent_axis(axes.xaxis)
     if curve.risk_name == "error rate":
         percent_axis(axes.yaxis)
-    text = [f"area {name} {one.area:.4g}" for one, name in zip(curves, names, strict=True)]
-    corner_note(axes, "\n".join(text), where="lower right")
-    axes.legend(fontsize=8.5, frameon=False, loc="upper left", ncols=2)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", **LEGEND)
     return figure
 
 
@@ -163,9 +165,12 @@ def spread_diagram(
         lower.step(one.predicted, share, where="mid", color=colour, linewidth=1.8)
         lower.plot(one.predicted, share, marker, color=colour, markersize=4)
     _frame_spread(upper, lower, curves, unit)
-    lines = [f"ENCE {name} {interval_text(one.ence)}" for one, name in zip(curves, names, strict=True)]
-    corner_note(upper, "\n".join(lines) if after is not None else "ENCE " + interval_text(curve.ence))
-    upper.legend(fontsize=8.5, frameon=False, loc="lower right")
+    lines = [
+        f"ENCE {percent_text(one.ence)}" if after is None else f"ENCE {name} {percent_text(one.ence)}"
+        for one, name in zip(curves, names, strict=True)
+    ]
+    upper.set_title("\n".join(lines), fontsize=9.5, color=INK, loc="left")
+    figure.legend(*upper.get_legend_handles_labels(), loc="outside lower center", **LEGEND)
     return figure
 
 
@@ -175,15 +180,13 @@ def two_panels(figure: Figure, columns: int = 1, ratio: float = 4 / 1.1) -> list
     return [(figure.add_subplot(grid[0, i]), figure.add_subplot(grid[1, i])) for i in range(columns)]
 
 
-def interval_text(value: Interval | float) -> str:
+def percent_text(value: Interval | float) -> str:
     """A fraction in percent, with its interval where there is one.
 
-    >>> interval_text(Interval(0.042, 0.031, 0.05))
-    '4.2 % [3.1, 5.0]'
+    >>> percent_text(Interval(0.042, 0.031, 0.05)), percent_text(0.042)
+    ('4.2 % [3.1, 5.0]', '4.2 %')
     """
-    if not isinstance(value, Interval):
-        return f"{100 * value:.1f} %"
-    return f"{100 * value.value:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+    return interval_text(value, percent=True) if isinstance(value, Interval) else f"{100 * value:.1f} %"
 
 
 def _draw_bins(axes: Axes, curve: ReliabilityCurve) -> None:
@@ -206,12 +209,12 @@ def _draw_bins(axes: Axes, curve: ReliabilityCurve) -> None:
         "color": INK,
         "markeredgecolor": "white",
         "markeredgewidth": 0.8,
-        "markersize": 5.5,
+        "markersize": 5,
     }
     name = "how often class 1 came" if curve.positive else "accuracy"
-    axes.errorbar(
-        middle, accuracy, reach, fmt="o", elinewidth=1.2, zorder=4, clip_on=False, **mark
-    ).set_label(f"{name}, 95 % interval")
+    axes.errorbar(middle, accuracy, reach, fmt="o", elinewidth=1, zorder=4, clip_on=False, **mark).set_label(
+        f"{name}, 95 % interval"
+    )
     axes.set(xlim=(0, 1), ylim=(0, 1), ylabel=name)
     plain_axes(axes)
     percent_axis(axes.xaxis)
@@ -232,8 +235,8 @@ def _draw_samples(axes: Axes, curve: ReliabilityCurve, most: float | None) -> No
 
 def _reliability_titles(axes: Axes, curve: ReliabilityCurve, title: str) -> None:
     """The verdict above the diagram, where it covers nothing, and ECE under it."""
-    lines = "\n".join(textwrap.wrap(title, 54))
-    axes.set_title(f"{lines}\nECE {interval_text(curve.ece)}", fontsize=9.5, color=INK, loc="left")
+    lines = "\n".join(textwrap.wrap(title, 60))
+    axes.set_title(f"{lines}\nECE {percent_text(curve.ece)}", fontsize=9.5, color=INK, loc="left")
 
 
 def _reliability_legend(figure: Figure, axes: Axes, columns: int) -> None:
@@ -242,14 +245,8 @@ def _reliability_legend(figure: Figure, axes: Axes, columns: int) -> None:
     order = sorted(
         range(len(labels)), key=lambda k: (labels[k].startswith("95 %"), "interval" not in labels[k])
     )
-    figure.legend(
-        [handles[k] for k in order],
-        [labels[k] for k in order],
-        loc="outside lower center",
-        ncols=columns,
-        fontsize=8.5,
-        frameon=False,
-    )
+    chosen = [handles[k] for k in order], [labels[k] for k in order]
+    figure.legend(*chosen, loc="outside lower center", **LEGEND | {"ncols": columns})
 
 
 def _frame_spread(upper: Axes, lower: Axes, curves: list[SpreadCurve], unit: str) -> None:

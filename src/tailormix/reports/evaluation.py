@@ -23,9 +23,11 @@ from tailormix.metrics.bootstrap import (
 from tailormix.metrics.classification import all_metrics, sample_statistics
 from tailormix.metrics.inputs import classification_inputs, regression_inputs
 from tailormix.metrics.registry import METRICS
+from tailormix.reports.classes import ClassResults, class_results
+from tailormix.reports.numbers import FRACTIONS, interval_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tailormix.metrics.classification import SampleStatistics
 
@@ -56,8 +58,8 @@ class Settings:
 class Evaluation:
     """Every metric with its interval, which points it is about, and what the calibration was fitted on.
 
-    For the diagrams, before and (if there is one) after calibration: ``statistics`` of each sample of a
-    classifier, ``predictions`` of a regression.
+    For the diagrams, before and (if there is one) after calibration: ``statistics`` of each sample and
+    results of all ``classes`` of a classifier, ``predictions`` of a regression.
     """
 
     task: str
@@ -71,6 +73,7 @@ class Evaluation:
     imitates: str | None = None
     notes: tuple[str, ...] = ()
     statistics: tuple[SampleStatistics, ...] = field(default=(), repr=False)
+    classes: tuple[ClassResults, ...] = field(default=(), repr=False)
     predictions: tuple[Predictions, ...] = field(default=(), repr=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -78,21 +81,35 @@ class Evaluation:
         from tailormix.reports.verdict import verdict_sentences
 
         stages = {"before": self.before, "after": self.after}
-        return {
-            "verdict": verdict_sentences(self),
-            "task": self.task,
-            "samples": self.samples,
-            "split": self.split,
-            "fingerprint": self.fingerprint,
-            "imitates": self.imitates,
-            "n_bins": self.settings.n_bins,
-            "resamples": self.settings.resamples,
-            "calibration": self.calibration,
-            "notes": list(self.notes),
-        } | {
-            stage: None if found is None else {name: _finite(one.as_dict()) for name, one in found.items()}
-            for stage, found in stages.items()
-        }
+        return (
+            {
+                "verdict": verdict_sentences(self),
+                "task": self.task,
+                "samples": self.samples,
+                "split": self.split,
+                "fingerprint": self.fingerprint,
+                "imitates": self.imitates,
+                "n_bins": self.settings.n_bins,
+                "resamples": self.settings.resamples,
+                "calibration": self.calibration,
+                "notes": list(self.notes),
+            }
+            | {
+                stage: None
+                if found is None
+                else {name: _finite(one.as_dict()) for name, one in found.items()}
+                for stage, found in stages.items()
+            }
+            | self._classes_as_dict()
+        )
+
+    def _classes_as_dict(self) -> dict[str, Any]:
+        """Results per class, and the confusion matrix where it is small."""
+        if not self.classes:
+            return {}
+        first = self.classes[0]
+        confusion = {"confusion": first.confusion.tolist()} if first.small else {}
+        return {"classes": [asdict(row) for row in first.rows()], **confusion}
 
 
 def evaluate(
@@ -101,6 +118,7 @@ def evaluate(
     *,
     settings: Settings | None = None,
     imitate: str | None = None,
+    class_names: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Evaluation:
     """Measure predictions; with ``calibration``, fit temperature (variance scaling) there and measure again.
@@ -120,7 +138,7 @@ def evaluate(
         predictions = check_use(scaler.provenance, predictions, imitate)
     if predictions.task == "classification":
         temperature = scaler.temperature if isinstance(scaler, TemperatureScaling) else None
-        found = _classification(predictions, temperature, settings, progress)
+        found = _classification(predictions, temperature, settings, class_names, progress)
     else:
         stages = [predictions]
         if scaler is not None:
@@ -153,7 +171,11 @@ def _fitted(
 
 
 def _classification(
-    predictions: Predictions, temperature: float | None, settings: Settings, progress: Progress | None
+    predictions: Predictions,
+    temperature: float | None,
+    settings: Settings,
+    class_names: Sequence[str],
+    progress: Progress | None,
 ) -> dict[str, Any]:
     inputs = classification_inputs(
         predictions.outputs, predictions.targets, from_logits=predictions.from_logits, binary=settings.binary
@@ -166,7 +188,11 @@ def _classification(
         metrics = classification_sums(stage, found, n_bins=settings.n_bins)
         statistics.append(found)
         intervals.append(_intervals(values, metrics, len(inputs), settings, progress))
-    return _stages(intervals) | {"statistics": tuple(statistics)}
+    classes = [class_results(stage, class_names) for stage in stages]
+    return _stages(intervals) | {
+        "statistics": tuple(statistics),
+        "classes": tuple(one for one in classes if one is not None),
+    }
 
 
 def _regression(stages: list[Predictions], settings: Settings, progress: Progress | None) -> dict[str, Any]:
@@ -242,37 +268,8 @@ def table_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
         {
             "title": METRICS[name].title + (" (%)" if METRICS[name].percent else ""),
             "summary": METRICS[name].summary,
-            "before": number_text(one),
-            "after": number_text(after[name]) if name in after else "",
+            "before": interval_text(one, percent=name in FRACTIONS),
+            "after": interval_text(after[name], percent=name in FRACTIONS) if name in after else "",
         }
         for name, one in evaluation.before.items()
     ]
-
-
-def number_text(one: Interval) -> str:
-    """Return ``0.0423 [0.0310, 0.0502]``: value and interval with the decimals that the value needs.
-
-    >>> from tailormix.metrics import Interval
-    >>> number_text(Interval(0.04234, 0.00001, 0.0502))
-    '0.0423 [0.0000, 0.0502]'
-    >>> number_text(Interval(1234.5, float("nan"), float("nan")))
-    '1234'
-    """
-    if math.isnan(one.value):
-        return "undefined"
-    decimals = decimals_of(one.value)
-    text = f"{one.value:.{decimals}f}"
-    if math.isfinite(one.low) and math.isfinite(one.high):
-        text += f" [{one.low:.{decimals}f}, {one.high:.{decimals}f}]"
-    return text
-
-
-def decimals_of(value: float) -> int:
-    """How many decimals show three digits of the value.
-
-    >>> decimals_of(0.0423), decimals_of(123.4)
-    (4, 0)
-    """
-    if value == 0 or not math.isfinite(value):
-        return 4
-    return min(6, max(0, 2 - math.floor(math.log10(abs(value)))))

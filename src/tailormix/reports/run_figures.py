@@ -13,9 +13,12 @@ from tailormix.metrics.registry import METRICS
 from tailormix.reports.curves import reliability_from, spread_curve
 from tailormix.reports.density import FARTHEST, coefficient_density, draw_heat_map
 from tailormix.reports.diagrams import DIAGONAL, draw_reliability, spread_diagram, two_panels
-from tailormix.reports.run_groups import method_title, settings_text
-from tailormix.reports.run_tables import AFTER, BEFORE, mean_text
+from tailormix.reports.names import method_title, settings_text
+from tailormix.reports.numbers import mean_text
+from tailormix.reports.run_tables import BEFORE
+from tailormix.reports.runs import CALIBRATED
 from tailormix.reports.style import PageFigure, new_figure, page_svg, percent_axis, plain_axes
+from tailormix.reports.verdict import verdict_on_classes, verdict_on_spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,25 +26,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from tailormix.components import Coefficients
     from tailormix.reports.curves import ReliabilityCurve
-    from tailormix.reports.run_groups import Group, Problem
+    from tailormix.reports.run_groups import Group
     from tailormix.reports.style import LineStyle
 
 
+AFTER = CALIBRATED["classification"][1]
 FRACTIONS = ("accuracy", "ece")
 LEVELS = np.linspace(0.01, 0.99, 50)
 QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
 
-def learning_figures(problem: Problem, styles: Sequence[LineStyle]) -> list[PageFigure]:
+def learning_figures(title: str, groups: Sequence[Group], styles: Sequence[LineStyle]) -> list[PageFigure]:
     """One panel for the training loss, and one for each metric of the validation split."""
-    rows = (row for run in problem.runs for row in run.history)
+    rows = (row for group in groups for run in group.runs for row in run.history)
     names = dict.fromkeys(["loss", *(name for row in rows for name in row.get("validation", {}))])
-    labels = ", ".join(group.label for group in problem.groups)
+    labels = ", ".join(group.label for group in groups)
     return [
         PageFigure(
-            page_svg(_learning_diagram(problem.groups, styles, name)),
-            f"{curve_title(name)} on {problem.title} against the epoch, for {labels}",
+            page_svg(_learning_diagram(groups, styles, name)),
+            f"{curve_title(name)} on {title} against the epoch, for {labels}",
             curve_title(name),
         )
         for name in names
@@ -90,7 +95,8 @@ def _learning_curves(group: Group, name: str) -> tuple[NDArray[np.float64], NDAr
     """Epochs (e,) and values (seeds, e) of the epochs that every seed has."""
 
     def value(row: dict[str, Any]) -> float:
-        return float(row["loss"] if name == "loss" else row.get("validation", {}).get(name, np.nan))
+        found = row["loss"] if name == "loss" else row.get("validation", {}).get(name)
+        return np.nan if found is None else float(found)
 
     found = [{int(row["epoch"]): value(row) for row in run.history} for run in group.runs]
     shared = sorted(set.intersection(*(set(one) for one in found)))
@@ -99,20 +105,17 @@ def _learning_curves(group: Group, name: str) -> tuple[NDArray[np.float64], NDAr
 
 def reliability_figures(group: Group) -> list[PageFigure]:
     """Before, and after temperature where there is an after; all seeds together, on the same scale."""
-    stages = [
-        stage
-        for number, stage in enumerate((BEFORE, AFTER))
-        if all(len(run.rows) > number for run in group.runs)
-    ]
+    stages = [BEFORE, AFTER][: min(len(run.rows) for run in group.runs)]
     curves = [pooled_reliability(group, stage) for stage in stages]
     most = max(float((curve.count / curve.count.sum()).max()) for curve in curves)
     return [
         PageFigure(
             page_svg(_small_reliability(curve, most)),
-            f"Reliability diagram of {group.label}, {stage}: mean confidence "
-            f"{100 * curve.mean_confidence:.1f} %, accuracy {100 * curve.mean_accuracy:.1f} %",
+            f"Reliability diagram of {group.label}, {stage}: {verdict_on_classes(curve).text}",
             stage.capitalize(),
-            f"ECE {mean_text(group.metric(stage, 'ece'), 100, 2)} %",
+            f"{verdict_on_classes(curve)} ECE {mean_text(group.metric(stage, 'ece'), 100)} %.".replace(
+                " %", "\N{NO-BREAK SPACE}%"
+            ),
         )
         for curve, stage in zip(curves, stages, strict=True)
     ]
@@ -134,51 +137,69 @@ def _small_reliability(curve: ReliabilityCurve, most: float) -> Figure:
     return figure
 
 
-def spread_figures(problem: Problem, styles: Sequence[LineStyle]) -> list[PageFigure]:
+def spread_figures(title: str, groups: Sequence[Group], styles: Sequence[LineStyle]) -> list[PageFigure]:
     """A regression's figures: predicted against observed error per group, and the coverage of all groups."""
-    drawn = [
-        (group, style) for group, style in zip(problem.groups, styles, strict=True) if _has_spread(group)
-    ]
+    drawn = [(group, style) for group, style in zip(groups, styles, strict=True) if spread_stages(group)]
     if not drawn:
         return []
+    both = any(len(spread_stages(group)) == 2 for group, _ in drawn)
     coverage = PageFigure(
         page_svg(_coverage_diagram(drawn)),
-        f"Share of targets inside the predicted intervals on {problem.title}",
+        f"Share of targets inside the predicted intervals on {title}",
         "Do intervals hold what they promise?",
-        "Below the dashed line the predicted spread is too small. Colours as in the learning curves.",
+        "Below the dashed line the predicted spread is too small. Colours as in the learning curves"
+        f"{'; pale before, full after variance scaling' if both else ''}.",
     )
     return [*(_spread_figure(group) for group, _ in drawn), coverage]
 
 
-def _has_spread(group: Group) -> bool:
-    """Whether the model predicts a standard deviation at all."""
-    return all(run.spread is not None and bool((run.spread.std > 0).any()) for run in group.runs)
+def spread_stages(group: Group) -> dict[int, str]:
+    """The stages (0 before, 1 after scaling) at which all seeds predict a standard deviation, by name."""
+    names = (BEFORE, group.after)[: min(len(run.spreads) for run in group.runs)]
+    return {
+        stage: name
+        for stage, name in enumerate(names)
+        if all(bool((run.spreads[stage].std > 0).any()) for run in group.runs)
+    }
 
 
 def _spread_figure(group: Group) -> PageFigure:
-    """Observed against predicted error."""
-    ence = group.metric(BEFORE, "ence")
-    curve = spread_curve(*_pooled_spread(group), ence=ence.mean, seeds=len(group.runs))
+    """Observed against predicted error, before and after variance scaling."""
+    stages = spread_stages(group)
+    numbers = {stage: group.metric(name, "ence") for stage, name in stages.items()}
+    curves = [
+        spread_curve(*pooled_spread(group, stage), ence=ence.mean, seeds=len(group.runs))
+        for stage, ence in numbers.items()
+    ]
+    ence = ", ".join(f"{stages[stage]} {mean_text(one, 100)} %" for stage, one in numbers.items())
     return PageFigure(
-        page_svg(spread_diagram(curve)),
-        f"Observed against predicted error of {group.label}, ENCE {mean_text(ence, 100, 1)} %",
+        page_svg(spread_diagram(*curves)),
+        f"Observed against predicted error of {group.label}, ENCE {ence}",
         group.label,
-        f"ENCE {mean_text(ence, 100, 2)} %",
+        " ".join([f"ENCE {ence}.", *_spread_verdicts(group)]),
     )
 
 
-def _pooled_spread(group: Group) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _spread_verdicts(group: Group) -> list[str]:
+    found = {
+        name: verdict_on_spread(*pooled_spread(group, stage), seeds=len(group.runs))
+        for stage, name in spread_stages(group).items()
+    }
+    return [f"{name.capitalize()}: {one.text}" for name, one in found.items() if one is not None]
+
+
+def pooled_spread(group: Group, stage: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Mean, standard deviation and target of all seeds, (n,) each."""
-    found = [run.spread for run in group.runs if run.spread is not None]
+    found = [run.spreads[stage] for run in group.runs]
     mean, std, targets = (
         torch.cat([getattr(one, name).reshape(-1) for one in found]) for name in ("mean", "std", "targets")
     )
     return mean, std, targets
 
 
-def observed_coverage(group: Group) -> NDArray[np.float64]:
+def observed_coverage(group: Group, stage: int = 0) -> NDArray[np.float64]:
     """Share of targets inside the central interval of N(mean, std²), at each of LEVELS."""
-    mean, std, targets = _pooled_spread(group)
+    mean, std, targets = pooled_spread(group, stage)
     inside = torch.special.ndtri(torch.from_numpy((1 + LEVELS) / 2))
     found = ((targets - mean).abs()[:, None] <= inside * std[:, None]).double().mean(0)
     return np.asarray(found.numpy())
@@ -190,9 +211,10 @@ def _coverage_diagram(groups: Sequence[tuple[Group, LineStyle]]) -> Figure:
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], **DIAGONAL)
     for group, style in groups:
-        axes.plot(
-            LEVELS, observed_coverage(group), color=style.colour, linestyle=style.linestyle, linewidth=1.8
-        )
+        stages = list(spread_stages(group))
+        for stage in stages:
+            (line,) = axes.plot(LEVELS, observed_coverage(group, stage), linewidth=1.8)
+            line.set(color=style.colour, linestyle=style.linestyle, alpha=1 if stage == stages[-1] else 0.4)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="share that the interval should hold", ylabel="share it holds")
     plain_axes(axes)
     percent_axis(axes.xaxis)
@@ -200,15 +222,15 @@ def _coverage_diagram(groups: Sequence[tuple[Group, LineStyle]]) -> Figure:
     return figure
 
 
-def density_figures(problems: Sequence[Problem]) -> list[PageFigure]:
+def density_figures(groups: Sequence[Group]) -> list[PageFigure]:
     """The density of the mixing coefficient of each method in use; equal coefficients once."""
     found: dict[str, tuple[str, str, Any]] = {}
-    methods = (group.method for problem in problems for group in problem.groups)
-    for method in (method for method in methods if method["name"] in METHODS):
+    for method in (group.method for group in groups):
         options = {key: value for key, value in method.items() if key != "name"}
-        coefficients = build_method(method["name"], **options).coefficients
-        title, settings = method_title(method["name"]), settings_text(options) or "defaults"
-        found.setdefault(repr(coefficients), (title, settings, coefficients))
+        coefficients = _coefficients(method["name"], options)
+        if coefficients is not None:
+            title, settings = method_title(method["name"]), settings_text(options) or "defaults"
+            found.setdefault(repr(coefficients), (title, settings, coefficients))
     densities = [(title, settings, coefficient_density(one)) for title, settings, one in found.values()]
     return [
         PageFigure(
@@ -220,6 +242,16 @@ def density_figures(problems: Sequence[Problem]) -> list[PageFigure]:
         for title, settings, density in densities
         if density is not None
     ]
+
+
+def _coefficients(name: str, options: dict[str, Any]) -> Coefficients | None:
+    """Those of a published method; None for plug-ins, and for options that this version does not take."""
+    if name not in METHODS:
+        return None
+    try:
+        return build_method(name, **options).coefficients
+    except (ValueError, TypeError):
+        return None
 
 
 def _density_diagram(density: NDArray[np.float64]) -> Figure:

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tailormix.methods import METHODS
-from tailormix.reports.runs import RUN_KEYS
+from tailormix.reports.names import compared, data_title, listed, method_title, model_title, settings_text
+from tailormix.reports.runs import CALIBRATED, RUN_KEYS, class_names
+from tailormix.training import run_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from tailormix.reports.runs import Run
 
@@ -65,6 +68,16 @@ class Group:
         return dict(self.settings["method"])
 
     @property
+    def task(self) -> str:
+        """``"classification"`` or ``"regression"``."""
+        return self.runs[0].task
+
+    @property
+    def after(self) -> str:
+        """The stage of the metrics after calibration."""
+        return CALIBRATED[self.task][1]
+
+    @property
     def small_print(self) -> str:
         """What the label does not say: details, and the number of seeds."""
         seeds = f"{len(self.runs)} seed{'' if len(self.runs) == 1 else 's'}"
@@ -78,7 +91,8 @@ class Group:
     def metric(self, stage: str, name: str) -> MeanStd:
         """A metric of the test split over the seeds; n = 0 where the stage or metric is missing."""
         stages = (run.result["test"].get(stage, {}) for run in self.runs)
-        return MeanStd.of(found[name] for found in stages if name in found)
+        values = [found[name] for found in stages if name in found]
+        return MeanStd.of(math.nan if value is None else value for value in values)
 
     def stages(self) -> list[str]:
         """Stages that all runs have, in their order."""
@@ -99,19 +113,68 @@ class Problem:
         """Of all groups."""
         return (run for group in self.groups for run in group.runs)
 
+    @property
+    def after(self) -> str:
+        """The stage of the metrics after calibration."""
+        return self.groups[0].after
+
 
 def problems_of(runs: Sequence[Run]) -> list[Problem]:
     """Group runs by data and model, and those by all settings but the seed, in the order given."""
-    subjects: dict[str, list[Run]] = {}
+    subjects: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        subjects.setdefault(run.key(*SUBJECT), []).append(run)
+        subjects.setdefault((run.key(*SUBJECT), run.task), []).append(run)
     first = [found[0].experiment for found in subjects.values()]
-    titles = [" · ".join(str(experiment[key]["name"]) for key in SUBJECT) for experiment in first]
-    full = [" · ".join(value_text(experiment[key]) for key in SUBJECT) for experiment in first]
+    short = [problem_title(experiment) for experiment in first]
+    full = [problem_title(experiment, details=True) for experiment in first]
     return [
-        Problem(title if titles.count(title) == 1 else longer, found[0].task, _groups(found))
-        for title, longer, found in zip(titles, full, subjects.values(), strict=True)
+        Problem(title if short.count(title) == 1 else longer, found[0].task, _groups(found))
+        for title, longer, found in zip(short, full, subjects.values(), strict=True)
     ]
+
+
+def problem_title(experiment: dict[str, Any], *, details: bool = False) -> str:
+    """Data and model, with all their settings where these are asked for.
+
+    >>> settings = {"data": {"name": "digits", "test": 0.5}, "model": {"name": "resnet8"}}
+    >>> problem_title(settings), problem_title(settings, details=True)
+    ('Digits, ResNet-8', 'Digits (test 0.5), ResNet-8')
+    """
+    data, model = experiment["data"], experiment["model"]
+    titles = data_title(data), model_title(str(model["name"]))
+    hidden = ("name", "path")
+    rests = (settings_text({k: v for k, v in one.items() if k not in hidden}) for one in (data, model))
+    return ", ".join(
+        f"{title} ({rest})" if details and rest else title for title, rest in zip(titles, rests, strict=True)
+    )
+
+
+def run_description(path: Path) -> tuple[str, tuple[str, ...]]:
+    """The title of the run that a folder, or the folder of a file, belongs to, and the names of its classes.
+
+    Both are empty where it belongs to none.
+
+    >>> from pathlib import Path
+    >>> run_description(Path("no such folder"))
+    ('', ())
+    """
+    folder = path if path.is_dir() else path.parent
+    try:
+        experiment = (run_folder.read_json(folder / run_folder.EXPERIMENT) or {})["experiment"]
+        method, seed = method_title(str(experiment["method"]["name"])), experiment.get("seed", 0)
+        return f"{problem_title(experiment)}: {method}, seed {seed}", class_names(folder)
+    except (ValueError, TypeError, LookupError, AttributeError, run_folder.RunError):
+        return "", ()
+
+
+def headline(problems: Sequence[Problem]) -> str:
+    """The title of a page on these problems, such as "Digits, ResNet-8: SK Mixup against plain training"."""
+    methods = [[str(group.method["name"]) for group in problem.groups] for problem in problems]
+    if len(problems) > 3:
+        return f"{sum(map(len, methods))} experiments on {len(problems)} problems"
+    titles = list(dict.fromkeys(problem.title for problem in problems))
+    subject = titles[0] if len(problems) == 1 else listed([title.partition(",")[0] for title in titles])
+    return f"{subject}: {compared([name for each in methods for name in each])}"
 
 
 def _groups(runs: Sequence[Run]) -> tuple[Group, ...]:
@@ -144,64 +207,3 @@ def _differing(experiments: Sequence[dict[str, Any]]) -> list[str]:
     """Keys beside the method in which the experiments are not all equal."""
     keys = dict.fromkeys(key for each in experiments for key in each if key not in (*RUN_KEYS, "method"))
     return [key for key in keys if any(each.get(key) != experiments[0].get(key) for each in experiments)]
-
-
-#: parts of method names that are not merely capitalised
-SPELLINGS = {
-    "erm": "ERM",
-    "sk": "SK",
-    "io": "IO",
-    "to": "TO",
-    "mrl": "MRL",
-    "mit": "MIT",
-    "k": "k",
-    "regmixup": "RegMixup",
-    "rankmixup": "RankMixup",
-    "cutmix": "CutMix",
-}
-#: names that keep their hyphen
-HYPHENATED = ("mixup-io", "mixup-to", "mit-l", "mit-a", "c-mixup", "k-mixup", "two-beta")
-SYMBOLS = {
-    "tau_max": "τ_max",
-    "tau_std": "τ_std",
-    "tau_max_targets": "τ_max of targets",
-    "tau_std_targets": "τ_std of targets",
-    "alpha": "α",
-    "tau": "τ",
-    "sigma": "σ",
-}
-
-
-def method_title(name: str) -> str:
-    """The name as the paper writes it; that of a plug-in as the user does.
-
-    >>> [method_title(name) for name in ("erm", "sk-regmixup", "mixup-io", "mit-a", "my.py:gentle")]
-    ['ERM', 'SK RegMixup', 'Mixup-IO', 'MIT-A', 'my.py:gentle']
-    """
-    if ":" in name:
-        return name
-    parts = (SPELLINGS.get(part, part.capitalize()) for part in name.split("-"))
-    return ("-" if name in HYPHENATED else " ").join(parts)
-
-
-def settings_text(settings: Mapping[str, Any]) -> str:
-    """Settings in a line.
-
-    >>> settings_text({"tau_std": 0.5, "space": "input", "squared": False})
-    'τ_std 0.5, space input, squared false'
-    """
-    return ", ".join(f"{SYMBOLS.get(key, key)} {value_text(value)}" for key, value in settings.items())
-
-
-def value_text(value: Any) -> str:
-    """A value as an experiment file would show it, sections in one line.
-
-    >>> value_text({"name": "sgd", "lr": 0.1}), value_text([8, 8]), value_text(True)
-    ('sgd (lr 0.1)', '8, 8', 'true')
-    """
-    if isinstance(value, dict):
-        rest = settings_text({key: one for key, one in value.items() if key != "name"})
-        return f"{value.get('name', '')} ({rest})" if rest else str(value.get("name", ""))
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(value_text, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix.methods import METHODS
 from tailormix.metrics.registry import METRICS, names_of
-from tailormix.reports.evaluation import decimals_of
-from tailormix.reports.run_groups import MeanStd, settings_text, value_text
+from tailormix.reports.classes import MOST_CLASSES
+from tailormix.reports.names import settings_text, value_text
+from tailormix.reports.numbers import FRACTIONS, NONE, column_decimals, mean_text
+from tailormix.reports.run_groups import MeanStd
+from tailormix.reports.runs import CALIBRATED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,23 +23,19 @@ if TYPE_CHECKING:
     from tailormix.reports.runs import Run, Skipped
 
 
-BEFORE, AFTER, SCALED = "before", "after temperature", "after variance scaling"
-#: headings of the stages where a table has several
-STAGES = {BEFORE: "before", AFTER: "after T", SCALED: "after scaling"}
-#: metrics that no calibration changes
-UNCHANGED = ("accuracy", "rmse", "mae", "mape")
+BEFORE = "before"
 #: columns of the summary; a second table has all metrics
 MAIN = {
     "classification": ("accuracy", "ece", "aece", "nll"),
-    "regression": ("rmse", "mape", "mae", "gaussian_nll", "ence", "coverage"),
+    "regression": ("rmse", "mape", "gaussian_nll", "ence", "coverage"),
 }
 #: columns that fit into a terminal
-SHORT = {"classification": ("accuracy", "ece", "nll"), "regression": ("rmse", "mape", "ence")}
-#: fractions that are shown in percent
-FRACTIONS = (
-    *("accuracy", "ece", "aece", "classwise_ece", "debiased_ece", "mce"),
-    *("ence", "ence_as_published", "qce", "coverage"),
-)
+SHORT = {"classification": ("accuracy", "ece", "nll"), "regression": ("rmse", "ence", "coverage")}
+#: metrics that calibration leaves as they are
+UNCHANGED = ("accuracy", "rmse", "mae", "mape")
+#: what was fitted: its symbol in headings, and its name
+FITTED = {"classification": ("T", "temperature"), "regression": ("scaling", "variance scaling")}
+WIDEST = 6  # groups beside each other; more become further tables below
 
 
 @dataclass(frozen=True)
@@ -56,84 +55,129 @@ class MetricTable:
     rows: tuple[tuple[Group, tuple[Cell, ...]], ...]
 
 
-def metric_table(problem: Problem, names: Sequence[str], *, temperatures: bool = False) -> MetricTable:
-    """Some metrics of a problem's groups, before and after calibration, and the temperatures themselves."""
+@dataclass(frozen=True)
+class WideTable:
+    """Groups beside each other: their labels, and rows of (title, small print, a cell for each group)."""
+
+    labels: tuple[str, ...]
+    rows: tuple[tuple[str, str, tuple[Cell, ...]], ...]
+
+
+def metric_table(problem: Problem, names: Sequence[str], *, with_fitted: bool = False) -> MetricTable:
+    """Some metrics of a problem's groups, before and after calibration, and what was fitted for that."""
     headings, columns = [], []
+    symbol = FITTED[problem.task][0]
     for name in names:
-        stages = _stages(problem, name)
+        stages = stages_of(problem, name)
         for stage in stages:
-            small = STAGES[stage] if len(stages) > 1 else ""
-            headings.append((_title(name), small))
-            columns.append(_cells(problem, name, stage))
-    if temperatures:
-        headings.append(("T", ""))
-        columns.append([number_cell(temperature(group)) for group in problem.groups])
+            small = "" if len(stages) == 1 else "before" if stage == BEFORE else f"after {symbol}"
+            headings.append((metric_title(name), small))
+            columns.append(metric_cells(problem, name, stage))
+    if with_fitted:
+        headings.append((symbol, ""))
+        columns.append(_cells([fitted_value(group) for group in problem.groups]))
     return MetricTable(tuple(headings), tuple(zip(problem.groups, zip(*columns, strict=True), strict=True)))
 
 
 def summary_table(problem: Problem) -> MetricTable:
-    """The main metrics, with the temperature."""
-    fitted = any("temperature" in run.result for run in problem.runs)
-    return metric_table(problem, MAIN[problem.task], temperatures=fitted)
+    """The main metrics, with the temperature or the scale."""
+    return metric_table(problem, MAIN[problem.task], with_fitted=any(run.fitted for run in problem.runs))
 
 
-def every_metric(problem: Problem) -> list[tuple[str, str, list[Cell]]]:
-    """(title, stage, a cell for each group) of every metric that the results hold."""
-    return [
-        (_title(name), stage, _cells(problem, name, stage))
+def every_metric(problem: Problem) -> list[WideTable]:
+    """Every metric that the results hold, with a cell for each group."""
+    rows = [
+        (metric_title(name), stage, metric_cells(problem, name, stage))
         for name in names_of(problem.task)
-        for stage in _stages(problem, name)
+        for stage in stages_of(problem, name)
+    ]
+    return _wide_tables([group.label for group in problem.groups], rows)
+
+
+def class_tables(problem: Problem) -> list[WideTable]:
+    """Recall of each class over the seeds; of more than MOST_CLASSES classes, those that are found least."""
+    names = next((run.classes[0].names for run in problem.runs if run.classes), ())
+    groups = [group for group in problem.groups if all(_has_classes(run, len(names)) for run in group.runs)]
+    if not groups:
+        return []
+    counts = groups[0].runs[0].classes[0].confusion.sum(1).tolist()
+    columns = [
+        list(zip(*(run.classes[0].recall.tolist() for run in group.runs), strict=True)) for group in groups
+    ]
+    found = [[MeanStd.of(column[k]) for column in columns] for k in range(len(names))]
+    chosen = sorted(range(len(names)), key=lambda k: MeanStd.of(one.mean for one in found[k]).mean)
+    shown = sorted(chosen[:MOST_CLASSES])
+    rows = [(names[k], f"{counts[k]:,} samples", _cells(found[k], 100, True, percent=True)) for k in shown]
+    return _wide_tables([group.label for group in groups], rows)
+
+
+def _has_classes(run: Run, number: int) -> bool:
+    return bool(run.classes) and len(run.classes[0].names) == number
+
+
+def _wide_tables(labels: Sequence[str], rows: Sequence[tuple[str, str, Sequence[Cell]]]) -> list[WideTable]:
+    """As many tables as are needed for WIDEST groups each."""
+    starts = range(0, len(labels), WIDEST)
+    return [
+        WideTable(
+            tuple(labels[start : start + WIDEST]),
+            tuple((title, small, tuple(cells[start : start + WIDEST])) for title, small, cells in rows),
+        )
+        for start in starts
     ]
 
 
-def _stages(problem: Problem, name: str) -> list[str]:
-    """The stages in which any group has this metric, without repeating those that stay the same."""
-    stages = (BEFORE,) if name in UNCHANGED else STAGES
+def stages_of(problem: Problem, name: str) -> list[str]:
+    """The stages in which any group has this metric, but for those that calibration does not change."""
+    stages = (BEFORE,) if name in UNCHANGED else (BEFORE, problem.after)
     return [stage for stage in stages if any(group.metric(stage, name).n for group in problem.groups)]
 
 
-def _title(name: str) -> str:
+def metric_title(name: str) -> str:
+    """With a sign for percent, where the numbers are.
+
+    >>> metric_title("ece"), metric_title("nll")
+    ('ECE %', 'NLL')
+    """
     return METRICS[name].title + (" %" if name in FRACTIONS or METRICS[name].percent else "")
 
 
-def _cells(problem: Problem, name: str, stage: str) -> list[Cell]:
+def metric_cells(problem: Problem, name: str, stage: str) -> list[Cell]:
     """One cell per group; the best mean, as it is printed, is marked where there are several."""
     found = [group.metric(stage, name) for group in problem.groups]
-    factor = 100 if name in FRACTIONS else 1
-    decimals = 2 if factor == 100 or METRICS[name].percent else None
+    share = name in FRACTIONS
+    return _cells(
+        found, 100 if share else 1, METRICS[name].higher_is_better, percent=share or METRICS[name].percent
+    )
+
+
+def _cells(
+    found: Sequence[MeanStd],
+    factor: float = 1,
+    higher_is_better: bool | None = None,
+    *,
+    percent: bool = False,
+) -> list[Cell]:
+    decimals = column_decimals(found, factor, percent=percent)
     texts = [mean_text(one, factor, decimals) for one in found]
-    printed = [None if text == "—" else float(text.split(" ")[0]) for text in texts]
+    printed = [None if text == NONE else float(text.split(" ")[0]) for text in texts]
     means = [one for one in printed if one is not None]
-    rising = METRICS[name].higher_is_better
-    best = None if rising is None or len(means) < 2 else (max if rising else min)(means)
+    choose = max if higher_is_better else min
+    best = None if higher_is_better is None or len(means) < 2 else choose(means)
     return [
-        Cell("—") if mean is None else Cell(text, one.mean, mean == best)
+        Cell(NONE) if mean is None else Cell(text, one.mean, mean == best)
         for one, text, mean in zip(found, texts, printed, strict=True)
     ]
 
 
 def number_cell(number: MeanStd) -> Cell:
     """A cell without a best."""
-    return Cell("—") if math.isnan(number.mean) else Cell(mean_text(number), number.mean)
+    return Cell(NONE) if math.isnan(number.mean) else Cell(mean_text(number), number.mean)
 
 
-def mean_text(number: MeanStd, factor: float = 1, decimals: int | None = None) -> str:
-    """``95.31 ± 0.42``; without a deviation for one seed, — where there is no number.
-
-    >>> mean_text(MeanStd(0.9531, 0.0042, 3), 100, 2), mean_text(MeanStd(1.25, None, 1))
-    ('95.31 ± 0.42', '1.25')
-    """
-    if math.isnan(number.mean):
-        return "—"
-    places = decimals_of(number.mean) if decimals is None else decimals
-    text = f"{factor * number.mean:.{places}f}"
-    return text if number.std is None else f"{text} ± {factor * number.std:.{places}f}"
-
-
-def temperature(group: Group) -> MeanStd:
-    """The fitted temperatures of the seeds."""
-    found = (run.result["temperature"]["value"] for run in group.runs if "temperature" in run.result)
-    return MeanStd.of(found)
+def fitted_value(group: Group) -> MeanStd:
+    """The temperatures or scales that were fitted for the seeds."""
+    return MeanStd.of(run.fitted["value"] for run in group.runs if run.fitted)
 
 
 @dataclass(frozen=True)
@@ -161,10 +205,10 @@ def _cost(group: Group, problem: Problem) -> Cost:
     return Cost(
         seconds,
         seconds.mean / base if base > 0 else None,
-        group.runs[0].result["batches_in_memory"],
+        group.runs[0].result.get("batches_in_memory"),
         method.passes if method else "",
         MeanStd.of(sum(row["seconds"] for row in run.history) for run in group.runs),
-        MeanStd.of(run.result.get("best_epoch", math.nan) for run in group.runs),
+        MeanStd.of(run.result.get("best_epoch") or math.nan for run in group.runs),
     )
 
 
@@ -206,23 +250,29 @@ def _is_shared(problem: Problem, key: str) -> bool:
 def notes_of(problem: Problem) -> list[str]:
     """What makes the numbers of a problem less comparable than they look."""
     notes = []
-    fitted = [(run, run.result.get("temperature", {})) for run in problem.runs]
+    symbol, name = FITTED[problem.task]
+    fitted = [(run, run.fitted or {}) for run in problem.runs]
     leaks = {found.get("fitted on", {}).get("imitates") for _, found in fitted} - {None, ""}
     if leaks:
         notes.append(
-            f"Imitates “{', '.join(sorted(leaks))}”: the temperature was fitted on points that it is "
+            f"Imitates “{', '.join(sorted(leaks))}”: the {name} was fitted on points that it is "
             "evaluated on. These numbers are for comparison with published ones only."
         )
     endings: dict[str, list[str]] = {}
     for run, found in fitted:
         if found.get("note"):
-            endings.setdefault(str(found.get("status")), []).append(str(run.path))
-    notes += [
-        f"T is no inner minimum of the NLL ({how}) in {', '.join(runs)}." for how, runs in endings.items()
-    ]
+            endings.setdefault(str(found.get("status") or found["note"]), []).append(str(run.path))
+    for how, paths in endings.items():
+        more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+        notes.append(
+            f"{symbol} is no inner minimum of the NLL ({how}) in {', '.join(paths[:MOST_NAMED])}{more}."
+        )
     if len({tuple(group.seeds) for group in problem.groups}) > 1:
         notes.append("The methods were not all run with the same seeds.")
     return notes
+
+
+MOST_NAMED = 8  # runs in a note
 
 
 def versions_of(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -285,7 +335,7 @@ def _group_json(group: Group, cost: Cost) -> dict[str, Any]:
             stage: {name: group.metric(stage, name).as_dict() for name in first[stage]}
             for stage in group.stages()
         },
-        "temperature": temperature(group).as_dict(),
+        CALIBRATED[group.task][0]: fitted_value(group).as_dict(),
         "cost": {
             "seconds_per_epoch": cost.seconds.as_dict(),
             "relative_to_erm": cost.relative,

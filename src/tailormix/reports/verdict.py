@@ -76,17 +76,18 @@ def verdict_on_classes(curve: ReliabilityCurve) -> Verdict:
     return Verdict(judgement, observed, promised, samples, "class 1 came in {observed}, predicted {promised}")
 
 
-def verdict_on_spread(mean: Array, std: Array, targets: Array) -> Verdict | None:
+def verdict_on_spread(mean: Array, std: Array, targets: Array, *, seeds: int = 1) -> Verdict | None:
     """Judge a regression by how many targets lie inside its 95 % intervals; None if it predicts no spread.
 
-    Outputs of the same row are not independent: the interval of the share is that of the rows.
+    Outputs of the same row, and rows of several ``seeds``, are not independent: the interval of the share is
+    that of the rows of one seed.
 
     >>> print(verdict_on_spread(np.zeros(200), np.ones(200), np.full(200, 3.0)))
     Too sure: its 95 % intervals hold 0.0 % of the targets.
     """
     if not bool(np.asarray(std).any()):
         return None
-    samples, observed = len(targets), coverage(mean, std, targets)
+    samples, observed = max(1, round(len(targets) / seeds)), coverage(mean, std, targets)
     low, high = wilson(observed * samples, samples)
     judgement = SURE if high < BAND else MODEST if low > BAND else GOOD
     return Verdict(judgement, observed, BAND, samples, "its 95 % intervals hold {observed} of the targets")

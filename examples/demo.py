@@ -23,9 +23,9 @@ from demo_runs import Task, tasks
 from demo_toys import DATA, Outcome, learn, outcomes
 from tailormix.atomic import write_atomically
 from tailormix.reports.report_page import Section, report_page
-from tailormix.reports.run_figures import pooled_reliability
+from tailormix.reports.run_figures import AFTER, pooled_reliability
 from tailormix.reports.run_groups import problems_of
-from tailormix.reports.run_tables import AFTER, BEFORE, metric_table
+from tailormix.reports.run_tables import BEFORE, metric_table
 from tailormix.reports.runs import read_runs
 
 if TYPE_CHECKING:

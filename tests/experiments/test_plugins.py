@@ -11,6 +11,7 @@ from torch import nn
 import tailormix
 from cli.calling import call
 from tailormix import METHODS, Method
+from tailormix.calibration.predictions import load_predictions
 from tailormix.experiments import Experiment, build, plugins, read, run_experiment
 from tailormix.experiments.experiment import run_name
 from tailormix.experiments.plugins import PluginError
@@ -95,10 +96,10 @@ def test_data_model_method_and_loss_of_the_user_make_a_run_that_can_be_used(tmp_
     ):
         tailormix.load_run(tmp_path / "run")
     run = tailormix.load_run(tmp_path / "run", model="my.py:Net")
-    stored = np.load(tmp_path / "run" / "predictions.npz")
+    stored = load_predictions(tmp_path / "run" / "predictions.npz")
     found = run.predict_proba(setup.data.test.inputs, calibrated=False)
     torch.testing.assert_close(
-        torch.from_numpy(found).log(), torch.tensor(stored["logits"]).log_softmax(1).double()
+        torch.from_numpy(found).log(), torch.tensor(stored.logits).log_softmax(1).double()
     )
     assert set(run.predict([[0.9, 0.0], [2.0, 0.1]])) <= {"inner", "outer"}
 

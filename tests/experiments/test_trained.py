@@ -13,40 +13,21 @@ from scipy import special, stats
 
 import tailormix
 from helpers import run_python
+from support_trained import X, train_arrays, train_table
 from tailormix.calibration import VarianceScaling
 from tailormix.calibration.predictions import load_predictions
-from tailormix.experiments import Experiment
-from tailormix.experiments.running import run_experiment
+from tailormix.data import DataError
 from tailormix.training.run_folder import RunError
-
-X = np.random.default_rng(0).normal(50, 9, (120, 3))
-TARGETS = {"classes": np.arange(120) % 3, "values": X.sum(1) / 9}
-
-
-def train(folder: Path, targets: str, model: str) -> Path:
-    """A run of one epoch on 120 rows of three columns."""
-    np.savez(folder / "rows.npz", x=X, y=TARGETS[targets])
-    experiment = {
-        "data": {"name": "npz", "path": str(folder / "rows.npz"), "validation": 0.25, "test": 0.25},
-        "model": {"name": model},
-        "method": {"name": "erm"},
-        "loss": {"name": "default"},
-        "epochs": 1,
-        "mc_samples": 5,
-        "accelerator": "cpu",
-    }
-    run_experiment(Experiment.from_dict(experiment), folder / "run")
-    return folder / "run"
 
 
 @pytest.fixture(scope="module")
 def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(tmp_path_factory.mktemp("classifier"), "classes", "mlp")
+    return train_arrays(tmp_path_factory.mktemp("classifier"), "classes", "mlp")
 
 
 @pytest.fixture(scope="module")
 def regression(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(tmp_path_factory.mktemp("regression"), "values", "fcn3")
+    return train_arrays(tmp_path_factory.mktemp("regression"), "values", "fcn3")
 
 
 def test_probabilities_are_those_of_the_run_after_its_calibrator(classifier: Path) -> None:
@@ -80,7 +61,7 @@ def test_intervals_are_those_of_the_run_after_its_calibrator(regression: Path) -
 def test_without_dropout_the_spread_is_the_validation_error(
     model: str, regression: Path, tmp_path: Path
 ) -> None:
-    path = regression if model == "fcn3" else train(tmp_path, "values", model)
+    path = regression if model == "fcn3" else train_arrays(tmp_path, "values", model)
     run, held = tailormix.load_run(path), load_predictions(path / "validation.npz")
     found = run.predict_interval(X, dropout=False)
     error = np.sqrt(np.mean((held.mean - held.targets) ** 2))
@@ -90,6 +71,22 @@ def test_without_dropout_the_spread_is_the_validation_error(
             ValueError, match="no spread is known: without dropout it comes from the calibration"
         ):
             run.predict_interval(X, calibrated=False)
+
+
+def test_tables_are_asked_by_file_by_data_frame_and_by_array(tmp_path: Path) -> None:
+    """Columns in any order by name, in that of the table without names; words are coded as in training."""
+    pandas = pytest.importorskip("pandas")
+    run = tailormix.load_run(train_table(tmp_path))
+    stored = load_predictions(run.path / "predictions.npz")
+    logits = stored.logits.astype(float) / run.calibrator.temperature
+    by_file = run.predict_proba(tmp_path / "fruits.csv")
+    np.testing.assert_allclose(by_file[stored.ids], special.softmax(logits, axis=1), atol=1e-6)
+    frame = pandas.read_csv(tmp_path / "fruits.csv")
+    np.testing.assert_array_equal(run.predict_proba(frame[["ripe", "colour", "size"]]), by_file)
+    np.savez(tmp_path / "codes.npz", x=run.preprocessing.read(frame).numpy()[:, [0, 2]])
+    with pytest.raises(DataError, match=r"expected shape \(n, 3\), got \(120, 2\)"):
+        run.predict_proba(tmp_path / "codes.npz")
+    assert set(run.predict(frame)) <= {"apple", "pear, ripe"} == set(run.class_names)
 
 
 def test_loading_needs_neither_the_data_nor_the_folder_it_ran_in(classifier: Path, tmp_path: Path) -> None:

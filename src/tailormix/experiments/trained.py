@@ -19,7 +19,8 @@ from tailormix import calibration, checks
 from tailormix.calibration.dropout import predict as predict_with_dropout
 from tailormix.calibration.predictions import load_predictions
 from tailormix.data.files.location import DataError
-from tailormix.data.preprocessing import load_preprocessing, save_preprocessing
+from tailormix.data.preprocessing import TablePreprocessing, load_preprocessing, save_preprocessing
+from tailormix.data.preprocessing.arrays import read_array
 from tailormix.experiments import plugins
 from tailormix.experiments.building import build_model, model_arguments
 from tailormix.training import checkpoint, run_folder
@@ -162,6 +163,9 @@ class TrainedRun:
 
     def _inputs(self, X: Any) -> Iterator[Tensor]:
         """Inputs of the model, in batches of the size that the run was evaluated with."""
+        arrays = isinstance(X, (str, Path)) and Path(X).suffix in (".npy", ".npz")
+        if arrays and isinstance(self.preprocessing, TablePreprocessing):
+            X = read_array(X)[1]  # columns in the order of the table
         raw = self.preprocessing.read(X)
         if len(raw) == 0:
             raise ValueError("X must have a row or more, got none")

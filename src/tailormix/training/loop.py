@@ -19,7 +19,7 @@ from tailormix.training.seeding import Sampler, Stream, derive
 from tailormix.training.signals import Interrupted, stop_on_signal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from lightning_fabric import Fabric
@@ -80,30 +80,22 @@ def run(
         return done
     devices = [fabric.device] if fabric.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
-        torch.default_generator.manual_seed(derive(settings.seed, Stream.WEIGHTS))
-        setup = make()
-        state = fit(fabric, setup, settings, path, report)
-        best = checkpoint.best_file(path / run_folder.CHECKPOINTS, state.best_epoch)
-        checkpoint.load_module(setup.model, state.best_weights)
-        try:
-            metrics = evaluating.evaluate(setup, fabric, settings, path)
-        except evaluating.NonFiniteOutputs as error:
-            weights = f"the best weights, of epoch {state.best_epoch}, {best}"
-            raise NonFiniteLoss(f"{error} with {weights}") from error
-    result = {
-        **facts,
-        **summarise(state, setup, settings),
-        **metrics,
-        "best weights": best.relative_to(path).as_posix(),
-    }
-    if fabric.is_global_zero:
-        run_folder.write_json(path / run_folder.RESULT, result)
-    fabric.barrier()
-    return result
+        trainer = begin(fabric, make, settings, path, report)
+        with stop_on_signal() as heard:
+            while trainer.state.epoch < settings.epochs:
+                for _ in trainer.steps():
+                    trainer.save_if_due(heard.signal)
+                trainer.finish_epoch()
+        trainer.save()
+        return conclude(trainer, facts)
 
 
-def fit(fabric: Fabric, setup: Setup, settings: Settings, path: Path, report: Reporter) -> State:
-    """Train to the end, from the newest checkpoint in ``path`` if there is one; return the final state."""
+def begin(
+    fabric: Fabric, make: Callable[[], Setup], settings: Settings, path: Path, report: Reporter
+) -> Trainer:
+    """The trainer of what ``make`` builds, at the newest checkpoint in ``path`` if there is one."""
+    torch.default_generator.manual_seed(derive(settings.seed, Stream.WEIGHTS))
+    setup = make()
     trainer = Trainer(fabric, setup, settings, path, report)
     trainer.checkpoints.mkdir(exist_ok=True)
     trainer.resume()
@@ -112,13 +104,29 @@ def fit(fabric: Fabric, setup: Setup, settings: Settings, path: Path, report: Re
     if fabric.is_global_zero:
         checkpoint.remove_orphans(trainer.checkpoints)
         run_folder.rewrite_metrics(path, trainer.state.history)
-    with stop_on_signal() as heard:
-        while trainer.state.epoch < settings.epochs:
-            for _ in trainer.steps():
-                trainer.save_if_due(heard.signal)
-            trainer.finish_epoch()
-    trainer.save()
-    return trainer.state
+    return trainer
+
+
+def conclude(trainer: Trainer, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Evaluate the best weights, write ``result.json`` and return what is in it."""
+    setup, settings, state, path = trainer.setup, trainer.settings, trainer.state, trainer.path
+    best = checkpoint.best_file(path / run_folder.CHECKPOINTS, state.best_epoch)
+    checkpoint.load_module(setup.model, state.best_weights)
+    try:
+        metrics = evaluating.evaluate(setup, trainer.fabric, settings, path)
+    except evaluating.NonFiniteOutputs as error:
+        weights = f"the best weights, of epoch {state.best_epoch}, {best}"
+        raise NonFiniteLoss(f"{error} with {weights}") from error
+    result = {
+        **facts,
+        **summarise(state, setup, settings),
+        **metrics,
+        "best weights": best.relative_to(path).as_posix(),
+    }
+    if trainer.fabric.is_global_zero:
+        run_folder.write_json(path / run_folder.RESULT, result)
+    trainer.fabric.barrier()
+    return result
 
 
 @dataclass
@@ -197,11 +205,17 @@ class Trainer:
 
     def steps(self) -> Iterator[None]:
         """Take the remaining steps of the current epoch; yields when the state is up to date."""
+        return self.count(
+            train_epoch(self.step, self.optimiser, self.schedule, self.batches(), self.backward)
+        )
+
+    def count(self, losses: Iterable[Tensor]) -> Iterator[None]:
+        """Count steps while they are taken, each with its loss; yields when the state is up to date."""
         state, device = self.state, self.fabric.device
         started = time.monotonic() - state.seconds
         kind = torch.float32 if device.type == "mps" else torch.float64
         total = torch.tensor(state.loss, dtype=kind, device=device)
-        for loss in train_epoch(self.step, self.optimiser, self.schedule, self.batches(), self.backward):
+        for loss in losses:
             total += loss
             state.step += 1
             if readable(total) or state.step % SYNC_EVERY == 0 or state.step == self.sampler.steps:

@@ -1,303 +1,196 @@
-"""Train k models of one architecture at once: one pass over stacked parameters instead of k passes.
+"""Train several runs as one batch of models: runs that differ in seed and numbers alone, step by step.
 
-Small models spend their time in Python. Here the steps of k members become one step: their parameters lie in
-stacked tensors (k, ...), their losses come from one ``torch.func.vmap``, their gradients from one backward
-pass. Each member keeps its own seed, batches and draws, and ends where its own single run would.
+Each run keeps its own trainer, and with it its folder, checkpoints, validation and result; only the passes over
+the model are shared.
 """
 
 from __future__ import annotations
 
-import copy
-import dataclasses
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, final
+import itertools
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call, vmap
-from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
-from tailormix import checks
-from tailormix.training.seeding import reseed
+from tailormix.training.joint_step import JointStep, NotStackable, check_joint
+from tailormix.training.loop import NonFiniteLoss
+from tailormix.training.optimisation import build_optimiser
+from tailormix.training.signals import Interrupted, stop_on_signal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from tailormix.components import Criterion
-    from tailormix.method import Method, Step
-    from tailormix.training.optimisation import TrainingBatch
+    from torch import Tensor, optim
 
-NUMBERS = (torch.rand, torch.randint)  # the functions that methods draw by
+    from tailormix.training.loop import Trainer
 
-
-class NotStackable(ValueError):
-    """These models cannot be trained together; the message says why."""
+#: settings in which runs that are trained together may differ
+FREE = ("seed", "optimiser", "schedule", "checkpoint_every", "also", "clip")
 
 
-@final
-class Together:
-    """k steps as one: ``losses(batches)`` are (k,); their backward pass fills the gradients of all members.
+def fit_together(trainers: Sequence[Trainer]) -> dict[int, NonFiniteLoss]:
+    """Train all to their end; return the errors of those that diverged, by position.
 
-    The parameters and buffers of the members become views into the stacks, so that each member's optimiser,
-    checkpoint and evaluation work as before. Raises :class:`NotStackable` where the members differ in more
-    than numbers.
-
-    >>> from tailormix import Mixup, Step
-    >>> from tailormix.training.optimisation import TrainingBatch
-    >>> members = [Step(nn.Linear(2, 3), Mixup()) for _ in range(4)]
-    >>> batches = [TrainingBatch(torch.rand(8, 2), torch.arange(8) % 3, seed=k) for k in range(4)]
-    >>> together = Together(members)
-    >>> losses = together.losses(batches)
-    >>> losses.sum().backward()
-    >>> losses.shape, members[3].model.weight.grad.shape
-    (torch.Size([4]), torch.Size([3, 2]))
+    Runs at the same step take it together. After a kill some may be behind: they catch up first.
     """
-
-    def __init__(self, steps: Sequence[Step]) -> None:
-        if not steps:
-            raise ValueError("steps must hold at least one member, got none")
-        _check_alike([step.model for step in steps])
-        self.steps = tuple(steps)
-        self.method = _Stacked.of("method", [step.method for step in steps])
-        self.module = _Member(steps[0].model, steps[0].criterion)
-        members = [_Member(step.model, step.criterion) for step in steps]
-        self.parameters = {
-            name: _stack_parameter([dict(member.named_parameters())[name] for member in members])
-            for name, _ in self.module.named_parameters()
-        }
-        self.buffers = {
-            name: _stack_buffer([dict(member.named_buffers())[name] for member in members])
-            for name, _ in self.module.named_buffers()
-        }
-        self._draws: dict[tuple[Any, ...], list[_Draw]] = {}
-        self._vectorised = vmap(self._loss, randomness="error")
-
-    def losses(self, batches: Sequence[TrainingBatch]) -> Tensor:
-        """The loss of each member on its own batch with the draws of its own seed, (k,)."""
-        x, y = torch.stack([batch.x for batch in batches]), torch.stack([batch.y for batch in batches])
-        options = _stack_options([batch.options for batch in batches])
-        draws = self._draw(batches)
-        with checks.trusted():
-            losses: Tensor = self._vectorised(
-                self.parameters, self.buffers, self.method.leaves, draws, x, y, options
-            )
-        weights = {batch.weight for batch in batches}
-        return losses if weights == {1.0} else losses * losses.new_tensor([batch.weight for batch in batches])
-
-    def zero_grad(self) -> None:
-        """Set all gradients to 0, in place: the members' gradients are views of them."""
-        for parameter in self.parameters.values():
-            if parameter.grad is not None:
-                parameter.grad.zero_()
-
-    def _loss(
-        self,
-        parameters: Mapping[str, Tensor],
-        buffers: Mapping[str, Tensor],
-        leaves: Sequence[Tensor],
-        draws: Sequence[Tensor],
-        x: Tensor,
-        y: Tensor,
-        options: Mapping[str, Any],
-    ) -> Tensor:
-        """The loss of one member, as ``vmap`` sees it."""
-        arguments = (self.method.rebuild(leaves), x, y, options)
-        with _Replay(draws):
-            loss: Tensor = functional_call(self.module, (dict(parameters), dict(buffers)), arguments)
-        return loss
-
-    def _draw(self, batches: Sequence[TrainingBatch]) -> list[Tensor]:
-        """All random numbers of a step, each (k, ...), drawn by every member from its own seed."""
-        first = batches[0]
-        key = (first.x.shape, first.y.shape, self.steps[0].training)
-        if key not in self._draws:
-            self._draws[key] = _record(self.steps[0], first)
-        drawn: list[list[Tensor]] = []
-        for batch in batches:
-            reseed(batch.seed, batch.x.device)
-            drawn.append([draw() for draw in self._draws[key]])
-        return [torch.stack(values) for values in zip(*drawn, strict=True)]
+    check_together(trainers)
+    errors: dict[int, NonFiniteLoss] = {}
+    with stop_on_signal() as heard:
+        while todo := [
+            k
+            for k, each in enumerate(trainers)
+            if k not in errors and each.state.epoch < each.settings.epochs
+        ]:
+            step = min(trainers[k].steps_done for k in todo)
+            ahead = [trainers[k].steps_done for k in todo if trainers[k].steps_done > step]
+            front = {k: trainers[k] for k in todo if trainers[k].steps_done == step}
+            errors |= _Front(front).advance(min(ahead, default=None), lambda: heard.signal)
+    return errors | _each({k: each for k, each in enumerate(trainers) if k not in errors}, lambda t: t.save())
 
 
-class _Member(nn.Module):
-    """A step whose method is an argument."""
-
-    def __init__(self, model: nn.Module, criterion: Criterion | None) -> None:
-        super().__init__()
-        self.model = model
-        self.criterion = criterion
-
-    def forward(self, method: Method, x: Tensor, y: Tensor, options: Mapping[str, Any]) -> Tensor:
-        return method.loss(self.model, x, y, self.criterion, **options)
-
-
-def _check_alike(models: Sequence[nn.Module]) -> None:
-    """Raise unless all models have the same modules, parameters and buffers, by name, shape and type."""
-    first = dict(models[0].named_modules())
-    for model in models[1:]:
-        modules = dict(model.named_modules())
-        for name in first | modules:
-            one, other = first.get(name), modules.get(name)
-            if type(one) is not type(other) or _tensors(one) != _tensors(other):
-                where = f"module {name!r}" if name else "the model"
-                raise NotStackable(
-                    f"models trained together must be of one architecture, but {where} differs"
-                )
+def check_together(trainers: Sequence[Trainer]) -> None:
+    """Raise :class:`NotStackable` where runs cannot be trained together; nothing is changed."""
+    first = trainers[0]
+    for name, value in vars(first.settings).items():
+        if name not in FREE and any(getattr(each.settings, name) != value for each in trainers):
+            raise NotStackable(f"runs trained together must have the same {name}")
+    settings = first.settings
+    if first.fabric.world_size > 1 or settings.compile or settings.precision != "32-true":
+        raise NotStackable("runs are trained together on one device, at full precision and not compiled")
+    if len({each.sampler.rows for each in trainers}) > 1:
+        raise NotStackable("runs trained together must have the same number of training rows")
+    todo = [each for each in trainers if each.state.epoch < settings.epochs]
+    if todo:
+        check_joint([each.step.module for each in todo], [next(each.batches()) for each in todo])
 
 
-def _tensors(module: nn.Module | None) -> list[tuple[str, torch.Size, torch.dtype]]:
-    if module is None:
-        return []
-    named = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
-    return [(name, tensor.shape, tensor.dtype) for name, tensor in named]
+class _Front:
+    """The runs that take their next steps together."""
+
+    def __init__(self, trainers: dict[int, Trainer]) -> None:
+        self.trainers = trainers
+        self.members = list(trainers.values())
+        self.joint = JointStep([each.step.module for each in self.members])
+        self.optimiser = self._joint_optimiser()
+
+    def advance(self, until: int | None, signal: Callable[[], int]) -> dict[int, NonFiniteLoss]:
+        """Train to step ``until`` or to the end; stops early where a run diverges, and returns its error."""
+        first = self.members[0]
+        while first.state.epoch < first.settings.epochs:
+            try:
+                for _ in self._epoch():
+                    if errors := _each(self.trainers, lambda each: each.save_if_due(signal())):
+                        return errors
+                    if first.steps_done == until:
+                        return {}
+            except _Diverged as error:
+                return {
+                    k: each.non_finite("the loss is not finite", each.steps_done)
+                    for (k, each), finite in zip(self.trainers.items(), error.finite, strict=True)
+                    if not finite
+                }
+            if errors := _each(self.trainers, lambda each: each.finish_epoch()):
+                return errors
+        return {}
+
+    def _epoch(self) -> Iterator[Any]:
+        """The rest of the epoch, counted by every member."""
+        columns = itertools.tee(self._steps(), len(self.members))
+        counted = [
+            each.count(map(itemgetter(k), column))
+            for k, (each, column) in enumerate(zip(self.members, columns, strict=True))
+        ]
+        return zip(*counted, strict=True)
+
+    def _steps(self) -> Iterator[Tensor]:
+        """Take the remaining steps of the epoch; yields the losses (k,) of each."""
+        for each in self.members:
+            each.step.train()
+        for batches in zip(*(each.batches() for each in self.members), strict=True):
+            for each in self.members:
+                each.schedule.advance()
+            losses = self.joint.losses(batches)
+            if not (finite := losses.isfinite()).all():
+                raise _Diverged(finite.tolist())
+            self.joint.backward(losses)
+            for each in self.members:
+                if each.settings.clip:
+                    torch.nn.utils.clip_grad_norm_(each.setup.model.parameters(), each.settings.clip)
+            self._update()
+            self.joint.zero_grad()
+            yield losses.detach()
+
+    def _update(self) -> None:
+        """One step of the optimiser: over the stacks where all have one, else one by one."""
+        if self.optimiser is None:
+            for each in self.members:
+                each.optimiser.optimizer.step()
+            return
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.members[0].optimiser.param_groups[0]["lr"]
+        known = bool(self.optimiser.state)
+        self.optimiser.step()
+        if not known:
+            self._share_state()
+
+    def _joint_optimiser(self) -> optim.Optimizer | None:
+        """An optimiser over the stacks, in the state of the members'; None where their settings differ."""
+        chosen = self.members[0].settings.optimiser
+        schedules = [(each.settings.optimiser, each.settings.schedule) for each in self.members]
+        if any(each != schedules[0] for each in schedules):
+            return None
+        stacks = list(self.joint.parameters.values())
+        optimiser = build_optimiser(chosen.name, stacks, chosen.options)
+        for stack, rows in self._rows(optimiser):
+            states = [
+                each.optimiser.optimizer.state.get(row, {})
+                for each, row in zip(self.members, rows, strict=True)
+            ]
+            if states[0]:
+                optimiser.state[stack] = {
+                    key: torch.stack([state[key] for state in states]) if value.dim() else value.clone()
+                    for key, value in states[0].items()
+                }
+        if optimiser.state:
+            self._share_state(optimiser)
+        return optimiser
+
+    def _share_state(self, optimiser: optim.Optimizer | None = None) -> None:
+        """Make the state of every member's own optimiser views of the joint one's: checkpoints save those."""
+        joint = optimiser or self.optimiser
+        assert joint is not None
+        for stack, rows in self._rows(joint):
+            for k, (each, row) in enumerate(zip(self.members, rows, strict=True)):
+                each.optimiser.optimizer.state[row] = {
+                    key: value[k] if value.dim() else value for key, value in joint.state[stack].items()
+                }
+
+    def _rows(self, optimiser: optim.Optimizer) -> Iterator[tuple[Tensor, list[Tensor]]]:
+        """Every stacked parameter with the members' parameters."""
+        stacks = optimiser.param_groups[0]["params"]
+        rows = [each.optimiser.optimizer.param_groups[0]["params"] for each in self.members]
+        return ((stack, [row[number] for row in rows]) for number, stack in enumerate(stacks))
 
 
-def _stack_parameter(members: Sequence[nn.Parameter]) -> Tensor:
-    """A leaf (k, ...), whose rows the members' parameters and gradients become."""
-    stacked = torch.stack([member.detach() for member in members])
-    stacked.requires_grad_(members[0].requires_grad)
-    if stacked.requires_grad:
-        stacked.grad = torch.zeros_like(stacked)
-    for k, member in enumerate(members):
-        member.data = stacked.detach()[k]
-        member.grad = None if stacked.grad is None else stacked.grad[k]
-    return stacked
+class _Diverged(Exception):
+    """Some losses are not finite; ``finite`` tells which are."""
+
+    def __init__(self, finite: list[bool]) -> None:
+        super().__init__(finite)
+        self.finite = finite
 
 
-def _stack_buffer(members: Sequence[Tensor]) -> Tensor:
-    """(k, ...), whose rows the members' buffers become."""
-    stacked = torch.stack(list(members))
-    for k, member in enumerate(members):
-        member.data = stacked[k]
-    return stacked
-
-
-@dataclasses.dataclass(frozen=True)
-class _Stacked:
-    """k methods as one: ``leaves`` (k, ...) hold the numbers and tensors in which they differ."""
-
-    template: Any
-    paths: tuple[tuple[str, ...], ...]
-    leaves: tuple[Tensor, ...]
-
-    @classmethod
-    def of(cls, name: str, values: Sequence[Any]) -> _Stacked:
-        found = dict(_differences(name, values))
-        return cls(values[0], tuple(found), tuple(found.values()))
-
-    def rebuild(self, leaves: Sequence[Tensor]) -> Any:
-        """The method with these values in place of the leaves."""
-        value = self.template
-        for path, leaf in zip(self.paths, leaves, strict=True):
-            value = _replaced(value, path, leaf)
-        return value
-
-
-def _differences(name: str, values: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], Tensor]]:
-    """The path and the stacked values of every number or tensor in which dataclasses differ."""
-    first = values[0]
-    if any(type(value) is not type(first) for value in values):
-        raise NotStackable(f"methods trained together must be of one recipe, but their {name} differ")
-    if dataclasses.is_dataclass(first):
-        for field in dataclasses.fields(first):
-            inner = [getattr(value, field.name) for value in values]
-            yield from (((field.name, *path), leaf) for path, leaf in _differences(field.name, inner))
-    elif isinstance(first, Tensor) and all(value is first for value in values):
-        return
-    elif isinstance(first, Tensor) and len({value.shape for value in values}) == 1:
-        yield (), _stack_buffer(values)
-    elif isinstance(first, Tensor) or any(value != first for value in values):
-        if not isinstance(first, float):
-            raise NotStackable(
-                f"methods trained together may differ in numbers only, but their {name} differ"
-            )
-        yield (), torch.tensor(values)
-
-
-def _replaced(value: Any, path: tuple[str, ...], leaf: Tensor) -> Any:
-    if not path:
-        return leaf
-    return dataclasses.replace(value, **{path[0]: _replaced(getattr(value, path[0]), path[1:], leaf)})
-
-
-def _stack_options(options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Tensors stacked; all else must be the same for every member."""
-    first = options[0]
-    stacked: dict[str, Any] = {}
-    for name, value in first.items():
-        if isinstance(value, Tensor):
-            stacked[name] = torch.stack([each[name] for each in options])
-        elif value is not None:
-            raise NotStackable(f"models trained together cannot take the option {name}")
-    return stacked
-
-
-#: makes the random numbers of one call anew, from torch's generator
-_Draw = Callable[[], Tensor]
-
-
-def _dropout_mask(shape: torch.Size, device: torch.device, rate: float) -> Tensor:
-    """What ``functional.dropout`` multiplies its input by."""
-    return torch.empty(shape, device=device).bernoulli_(1 - rate).div_(1 - rate)
-
-
-def _record(step: Step, batch: TrainingBatch) -> list[_Draw]:
-    """The draws of one step, in order; raises if there are others than uniforms and dropout masks."""
-    trial = copy.deepcopy(step)
-    with torch.random.fork_rng(devices=[batch.x.device] if batch.x.is_cuda else []), torch.no_grad():
-        reseed(batch.seed, batch.x.device)
-        with _Record() as recorded:
-            trial(batch.x, batch.y, **batch.options)
-        state = torch.get_rng_state()
-        reseed(batch.seed, batch.x.device)
-        for draw in recorded.draws:
-            draw()
-        if not torch.equal(state, torch.get_rng_state()):
-            raise NotStackable(
-                "models trained together may draw by torch.rand, torch.randint and dropout only"
-            )
-    draws: list[_Draw] = recorded.draws
-    return draws
-
-
-class _Record(TorchFunctionMode):
-    """Writes down every draw while it happens."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.draws: list[_Draw] = []
-
-    def __torch_function__(
-        self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if function in NUMBERS:
-            self.draws.append(partial(function, *args, **kwargs))
-        elif function is functional.dropout and (rate := _dropout_rate(*args, **kwargs)):
-            self.draws.append(partial(_dropout_mask, args[0].shape, args[0].device, rate))
-        return function(*args, **kwargs)
-
-
-class _Replay(TorchFunctionMode):
-    """Returns draws that were made before, in place of new ones."""
-
-    def __init__(self, draws: Sequence[Tensor]) -> None:
-        super().__init__()
-        self.draws = iter(draws)
-
-    def __torch_function__(
-        self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if function in NUMBERS:
-            return next(self.draws)
-        if function is functional.dropout:
-            return args[0] * next(self.draws) if _dropout_rate(*args, **kwargs) else args[0]
-        return function(*args, **kwargs)
-
-
-def _dropout_rate(_input: Tensor, p: float = 0.5, training: bool = True, **_: Any) -> float:
-    """The share that a call of ``functional.dropout`` with these arguments drops."""
-    return p if training else 0.0
+def _each(trainers: dict[int, Trainer], action: Callable[[Trainer], None]) -> dict[int, NonFiniteLoss]:
+    """Do something for every run; a run that diverged or was asked to stop keeps no other from it."""
+    errors: dict[int, NonFiniteLoss] = {}
+    stopped: Interrupted | None = None
+    for k, each in trainers.items():
+        try:
+            action(each)
+        except NonFiniteLoss as error:
+            errors[k] = error
+        except Interrupted as error:
+            stopped = error
+    if stopped is not None:
+        raise stopped
+    return errors

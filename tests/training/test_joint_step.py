@@ -10,8 +10,8 @@ from torch import nn
 from tailormix import ERM, METHODS, Mixup, SKMixup, Step, build_method
 from tailormix.losses import build as build_loss
 from tailormix.models import build
+from tailormix.training.joint_step import JointStep, NotStackable
 from tailormix.training.optimisation import TrainingBatch
-from tailormix.training.together import NotStackable, Together
 
 MEMBERS = 3
 # The layer or the label density is drawn on the host, member by member.
@@ -39,8 +39,9 @@ def images(rows=8):
 
 def assert_same_as_single_steps(steps, batches):
     singles = copy.deepcopy(steps)
-    losses = Together(steps).losses(batches)
-    losses.sum().backward()
+    joint = JointStep(steps)
+    losses = joint.losses(batches)
+    joint.backward(losses)
     for step, single, batch, loss in zip(steps, singles, batches, losses, strict=True):
         torch.manual_seed(batch.seed)
         expected = single(batch.x, batch.y, **batch.options)
@@ -87,12 +88,12 @@ def test_fifty_steps_end_where_single_runs_end():
     x, y = torch.rand(50, MEMBERS, 16, 5), torch.rand(50, MEMBERS, 16, 1)
     steps = steps_of(lambda: build("fcn3"), [SKMixup()] * MEMBERS)
     singles = copy.deepcopy(steps)
-    together = Together(steps)
-    optimiser = torch.optim.Adam(together.parameters.values(), lr=0.01)
+    joint = JointStep(steps)
+    optimiser = torch.optim.Adam(joint.parameters.values(), lr=0.01)
     for number in range(50):
-        together.losses(batches_of(x[number], y[number], first=100 * number)).sum().backward()
+        joint.backward(joint.losses(batches_of(x[number], y[number], first=100 * number)))
         optimiser.step()
-        together.zero_grad()
+        joint.zero_grad()
     for k, single in enumerate(singles):
         own = torch.optim.Adam(single.parameters(), lr=0.01)
         for number in range(50):
@@ -106,9 +107,9 @@ def test_fifty_steps_end_where_single_runs_end():
 
 def test_a_smaller_last_batch_gets_its_own_draws():
     x, y = torch.rand(MEMBERS, 8, 5), torch.rand(MEMBERS, 8, 1)
-    together = Together(steps_of(lambda: build("fcn3"), [Mixup()] * MEMBERS))
-    assert together.losses(batches_of(x, y)).shape == (MEMBERS,)
-    assert together.losses(batches_of(x[:, :3], y[:, :3])).shape == (MEMBERS,)
+    joint = JointStep(steps_of(lambda: build("fcn3"), [Mixup()] * MEMBERS))
+    assert joint.losses(batches_of(x, y)).shape == (MEMBERS,)
+    assert joint.losses(batches_of(x[:, :3], y[:, :3])).shape == (MEMBERS,)
 
 
 def test_a_strength_that_changes_is_seen_by_the_next_step():
@@ -119,10 +120,10 @@ def test_a_strength_that_changes_is_seen_by_the_next_step():
         for value in values
     ]
     x, y = images()
-    together = Together(steps_of(lambda: build("resnet8", num_classes=4), methods))
-    before = together.losses(batches_of(x, y)).detach()
+    joint = JointStep(steps_of(lambda: build("resnet8", num_classes=4), methods))
+    before = joint.losses(batches_of(x, y)).detach()
     values[1].fill_(8.0)
-    after = together.losses(batches_of(x, y)).detach()
+    after = joint.losses(batches_of(x, y)).detach()
     assert [bool(a == b) for a, b in zip(before, after, strict=True)] == [True, False, True]
 
 
@@ -131,13 +132,13 @@ def test_models_that_cannot_be_stacked_are_named():
         return nn.Sequential(nn.Linear(2, hidden), nn.Linear(hidden, 3))
 
     with pytest.raises(NotStackable, match="module '0' differs"):
-        Together([Step(sizes(4), ERM()), Step(sizes(5), ERM())])
+        JointStep([Step(sizes(4), ERM()), Step(sizes(5), ERM())])
     with pytest.raises(NotStackable, match="one recipe, but their coefficients differ"):
-        Together([Step(sizes(4), Mixup()), Step(sizes(4), SKMixup())])
+        JointStep([Step(sizes(4), Mixup()), Step(sizes(4), SKMixup())])
     with pytest.raises(NotStackable, match="numbers only, but their per differ"):
-        Together([Step(sizes(4), Mixup(per="batch")), Step(sizes(4), Mixup(per="sample"))])
+        JointStep([Step(sizes(4), Mixup(per="batch")), Step(sizes(4), Mixup(per="sample"))])
     with pytest.raises(ValueError, match="at least one member"):
-        Together([])
+        JointStep([])
 
 
 class Noisy(nn.Linear):
@@ -146,7 +147,7 @@ class Noisy(nn.Linear):
 
 
 def test_other_random_numbers_are_refused():
-    together = Together(steps_of(lambda: Noisy(2, 3), [ERM()] * 2))
+    joint = JointStep(steps_of(lambda: Noisy(2, 3), [ERM()] * 2))
     x, y = torch.rand(2, 4, 2), torch.zeros(2, 4, dtype=torch.int64)
     with pytest.raises(NotStackable, match=r"torch\.rand, torch\.randint and dropout only"):
-        together.losses(batches_of(x, y))
+        joint.losses(batches_of(x, y))

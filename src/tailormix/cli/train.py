@@ -40,6 +40,10 @@ OtherRanks = Annotated[
         "--allow-other-ranks", help="Resume on another number of ranks than the run began on. Recorded."
     ),
 ]
+Together = Annotated[
+    bool,
+    typer.Option("--together", help="Train all seeds at once, as one batch of models: fast for small ones."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -52,6 +56,7 @@ def train(
     compiled: Compile = False,
     tensorboard: TensorBoard = False,
     engine: Engine = "local",
+    together: Together = False,
     force: Force = False,
     allow_other_ranks: OtherRanks = False,
     as_json: Json = False,
@@ -85,6 +90,8 @@ def train(
     if len(experiments) == 1:
         _print([(paths[0], _run(experiments[0], paths[0], tensorboard, allow_other_ranks))], as_json)
         return
+    if together and _run_together(experiments, paths, as_json):
+        return
     options = [text for setting in chosen for text in ("--set", setting)]
     found, todo = [], []
     for each, path in zip(experiments, paths, strict=True):
@@ -96,9 +103,35 @@ def train(
     ended = [(each, each.result) for each in show_progress(run_jobs(todo, jobs, engine), len(todo))]
     found += [(each.job.path, result) for each, result in ended if result is not None]
     for note in dict.fromkeys(note for _, result in found for note in result["data"].get("notes", [])):
-        typer.echo(f"note: {note}", err=True)
+        _note(note)
     _print(found, as_json)
     list_failures([each for each, result in ended if result is None])
+
+
+def _run_together(experiments: Sequence[Experiment], paths: Sequence[Path], as_json: bool) -> bool:
+    """Train all in this process, as one batch of models; False, with a sentence, if they cannot be."""
+    from tailormix.experiments.running import run_together
+    from tailormix.training.joint_step import NotStackable
+    from tailormix.training.progress import console
+
+    try:
+        with console(f"{len(paths)} runs, {paths[0]} shown") as report:
+            found = run_together(experiments, paths, report=report, say=_note)
+    except NotStackable as error:
+        _note(f"trained one by one: {error}")
+        return False
+    ended = list(zip(paths, found, strict=True))
+    _print([(path, result) for path, result in ended if isinstance(result, dict)], as_json)
+    failures = [f"error: {path}: {result}" for path, result in ended if isinstance(result, Exception)]
+    for failure in failures:
+        typer.echo(failure, err=True)
+    if failures:
+        raise typer.Exit(1)
+    return True
+
+
+def _note(text: str) -> None:
+    typer.echo(f"note: {text}", err=True)
 
 
 def _set_aside(paths: Sequence[Path]) -> None:
@@ -139,7 +172,7 @@ def _run(experiment: Experiment, path: Path, tensorboard: bool, allow_other_rank
             experiment,
             path,
             report=report,
-            say=lambda note: typer.echo(f"note: {note}", err=True),
+            say=_note,
             with_tensorboard=tensorboard,
             allow_other_ranks=allow_other_ranks,
         )

@@ -1,4 +1,4 @@
-"""One run of an experiment: train, evaluate, and evaluate again on what else was asked for."""
+"""Run an experiment, or several together: train, evaluate, and evaluate again on what else was asked for."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from tailormix.experiments import building
 from tailormix.experiments.record import check_execution, check_experiment, write_record
 from tailormix.experiments.shifts import evaluate_shifts, missing_shifts
 from tailormix.experiments.trained import save_description
 from tailormix.methods import METHODS
 from tailormix.training import run_folder
-from tailormix.training.loop import make_fabric, run
+from tailormix.training.loop import NonFiniteLoss, begin, conclude, make_fabric, run
 from tailormix.training.progress import silent, tensorboard
+from tailormix.training.together import fit_together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from lightning_fabric import Fabric
 
     from tailormix.experiments.experiment import Experiment
     from tailormix.training.loop import Setup
@@ -68,13 +73,72 @@ def finished_result(experiment: Experiment, path: Path) -> dict[str, Any] | None
     return None if result is None or missing_shifts(experiment.training.also, result) else result
 
 
+def run_together(
+    experiments: Sequence[Experiment],
+    paths: Sequence[Path],
+    *,
+    report: Reporter = silent,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[dict[str, Any] | Exception]:
+    """Train experiments that differ in seed and numbers alone as one batch of models; results or errors.
+
+    Folders and results are those of single runs. ``report`` hears of the first run alone. Raises
+    :class:`tailormix.training.joint_step.NotStackable` before any training where that is not possible.
+    """
+    found: list[Any] = [finished_result(*each) for each in zip(experiments, paths, strict=True)]
+    todo = [k for k, result in enumerate(found) if result is None]
+    if not todo:
+        return found
+    fabric = make_fabric(experiments[todo[0]].training)
+    with contextlib.ExitStack() as stack:
+        for k in todo:
+            stack.enter_context(run_folder.locked(run_folder.prepare(paths[k])))
+        stack.enter_context(
+            torch.random.fork_rng(devices=[fabric.device] if fabric.device.type == "cuda" else [])
+        )
+        runs = [
+            make_run(
+                experiments[k], paths[k], fabric, say if k == todo[0] else lambda _: None, together=len(todo)
+            )
+            for k in todo
+        ]
+        trainers = [
+            begin(fabric, make, experiments[k].training, paths[k], report if k == todo[0] else silent)
+            for k, (make, _) in zip(todo, runs, strict=True)
+        ]
+        errors = fit_together(trainers)
+        for number, k in enumerate(todo):
+            try:
+                found[k] = errors.get(number) or evaluate_shifts(
+                    experiments[k], paths[k], conclude(trainers[number], runs[number][1])
+                )
+            except NonFiniteLoss as error:
+                found[k] = error
+    return found
+
+
 def train_experiment(
     experiment: Experiment, path: Path, report: Reporter, say: Callable[[str], None], allow_other_ranks: bool
 ) -> dict[str, Any]:
-    """Train and evaluate on the experiment's own data. The folder is claimed when everything is built."""
+    """Train and evaluate on the experiment's own data."""
+    fabric = make_fabric(experiment.training)
+    make, facts = make_run(experiment, path, fabric, say, allow_other_ranks=allow_other_ranks)
+    return run(fabric, make, experiment.training, path, report=report, facts=facts)
+
+
+def make_run(
+    experiment: Experiment,
+    path: Path,
+    fabric: Fabric,
+    say: Callable[[str], None],
+    *,
+    allow_other_ranks: bool = False,
+    together: int = 1,
+) -> tuple[Callable[[], Setup], dict[str, Any]]:
+    """What builds the run, and facts for its result. The folder is claimed when everything is built."""
     settings = experiment.training
-    fabric = make_fabric(settings)
     execution = check_execution(path, fabric.world_size, settings.batch, allow_other_ranks)
+    execution |= {"together": together} if together > 1 else {}
     method = experiment.method.name
     passes = METHODS[method].passes if method in METHODS else None  # nobody knows those of a plug-in
     facts = {
@@ -93,7 +157,7 @@ def train_experiment(
                 say(note)
         return setup
 
-    return run(fabric, make, settings, path, report=report, facts=facts)
+    return make, facts
 
 
 def is_first_rank() -> bool:

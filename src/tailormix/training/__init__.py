@@ -1,7 +1,7 @@
 """One training loop for every method, task and device, with checkpoints from which a run resumes exactly."""
 
 from tailormix.training.checkpoint import CheckpointError
-from tailormix.training.loop import NonFiniteLoss, Setup, fit, make_fabric, run
+from tailormix.training.loop import NonFiniteLoss, Setup, make_fabric, run
 from tailormix.training.optimisation import OPTIMISERS, SCHEDULES, Schedule, build_optimiser
 from tailormix.training.run_folder import RunError
 from tailormix.training.seeding import Sampler
@@ -21,7 +21,6 @@ __all__ = [
     "Settings",
     "Setup",
     "build_optimiser",
-    "fit",
     "make_fabric",
     "run",
 ]

@@ -206,7 +206,7 @@ class Trainer:
     def steps(self) -> Iterator[None]:
         """Take the remaining steps of the current epoch; yields when the state is up to date."""
         return self.count(
-            train_epoch(self.step, self.optimiser, self.schedule, self.batches(), self.backward)
+            train_epoch(self.step, self.optimiser, self.schedule, self.batches(*self.position), self.backward)
         )
 
     def count(self, losses: Iterable[Tensor]) -> Iterator[None]:
@@ -222,9 +222,8 @@ class Trainer:
                 state.loss, state.seconds = float(total), time.monotonic() - started
                 yield
 
-    def batches(self) -> Iterator[TrainingBatch]:
-        """The remaining batches of the current epoch, as far as this rank has a share in them."""
-        epoch, first = self.state.epoch, self.state.step
+    def batches(self, epoch: int, first: int) -> Iterator[TrainingBatch]:
+        """The batches of an epoch from step ``first`` on, as far as this rank has a share in them."""
         plan = self.sampler.plan(epoch, first)
         loaded = self.setup.data.train.batches(plan, self.settings.workers)
         for step, ((x, y), (rows, _)) in enumerate(zip(loaded, plan, strict=True), start=first):
@@ -345,6 +344,11 @@ class Trainer:
         """The sum or mean of the ranks' tensors."""
         found: Tensor = self.fabric.all_reduce(values, reduce_op=how)  # type: ignore[assignment]
         return found
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Epochs finished, and steps finished in the current one."""
+        return self.state.epoch, self.state.step
 
     @property
     def steps_done(self) -> int:

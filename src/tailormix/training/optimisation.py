@@ -83,7 +83,7 @@ OPTIMISERS: dict[str, OptimiserRecord] = {
 
 
 def build_optimiser(
-    name: str, parameters: Iterable[nn.Parameter], options: Mapping[str, Any], *, fused: bool = True
+    name: str, parameters: Iterable[Tensor], options: Mapping[str, Any], *, fused: bool = True
 ) -> optim.Optimizer:
     """The optimiser of that name over ``parameters``, as one fused kernel where torch has it.
 

@@ -1,7 +1,7 @@
 """Train several runs as one batch of models: runs that differ in seed and numbers alone, step by step.
 
-Each run keeps its own trainer, and with it its folder, checkpoints, validation and result; only the passes over
-the model are shared.
+Each run keeps its own trainer, and with it its folder, checkpoints, validation and result; only the passes
+over the model are shared.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def fit_together(trainers: Sequence[Trainer]) -> dict[int, NonFiniteLoss]:
             for k, each in enumerate(trainers)
             if k not in errors and each.state.epoch < each.settings.epochs
         ]:
-            step = min(trainers[k].steps_done for k in todo)
-            ahead = [trainers[k].steps_done for k in todo if trainers[k].steps_done > step]
-            front = {k: trainers[k] for k in todo if trainers[k].steps_done == step}
+            position = min(trainers[k].position for k in todo)
+            ahead = [trainers[k].position for k in todo if trainers[k].position > position]
+            front = {k: trainers[k] for k in todo if trainers[k].position == position}
             errors |= _Front(front).advance(min(ahead, default=None), lambda: heard.signal)
     return errors | _each({k: each for k, each in enumerate(trainers) if k not in errors}, lambda t: t.save())
 
@@ -61,7 +61,7 @@ def check_together(trainers: Sequence[Trainer]) -> None:
         raise NotStackable("runs trained together must have the same number of training rows")
     todo = [each for each in trainers if each.state.epoch < settings.epochs]
     if todo:
-        check_joint([each.step.module for each in todo], [next(each.batches()) for each in todo])
+        check_joint([each.step.module for each in todo], [next(each.batches(0, 0)) for each in todo])
 
 
 class _Front:
@@ -73,15 +73,15 @@ class _Front:
         self.joint = JointStep([each.step.module for each in self.members])
         self.optimiser = self._joint_optimiser()
 
-    def advance(self, until: int | None, signal: Callable[[], int]) -> dict[int, NonFiniteLoss]:
-        """Train to step ``until`` or to the end; stops early where a run diverges, and returns its error."""
+    def advance(self, until: tuple[int, int] | None, signal: Callable[[], int]) -> dict[int, NonFiniteLoss]:
+        """Train to a position or to the end; stops early where a run diverges, and returns its error."""
         first = self.members[0]
-        while first.state.epoch < first.settings.epochs:
+        while first.state.epoch < first.settings.epochs and first.position != until:
             try:
                 for _ in self._epoch():
                     if errors := _each(self.trainers, lambda each: each.save_if_due(signal())):
                         return errors
-                    if first.steps_done == until:
+                    if first.position == until:
                         return {}
             except _Diverged as error:
                 return {
@@ -106,7 +106,7 @@ class _Front:
         """Take the remaining steps of the epoch; yields the losses (k,) of each."""
         for each in self.members:
             each.step.train()
-        for batches in zip(*(each.batches() for each in self.members), strict=True):
+        for batches in zip(*(each.batches(*each.position) for each in self.members), strict=True):
             for each in self.members:
                 each.schedule.advance()
             losses = self.joint.losses(batches)

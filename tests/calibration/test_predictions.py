@@ -132,17 +132,33 @@ def test_npy_pairs_are_mapped(prefix: str, tmp_path: Path) -> None:
         assert load_predictions(tmp_path).fingerprint == found.fingerprint
 
 
+def test_a_split_in_bytes_or_once_per_row_is_the_same_name(tmp_path: Path) -> None:
+    for name, stored in {"bytes": np.bytes_("test"), "rows": np.array(["test", "test"])}.items():
+        np.savez(tmp_path / f"{name}.npz", logits=np.eye(2), targets=np.array([0, 1]), split=stored)
+        assert load_predictions(tmp_path / f"{name}.npz").is_test
+
+
 def test_bad_files(tmp_path: Path) -> None:
     eye, y = np.eye(2), np.array([0, 1])
     np.savez(tmp_path / "none.npz", logits=eye)
     np.savez(tmp_path / "pickled.npz", logits=eye, targets=y, ids=np.array([{}, {}], dtype=object))
     np.savez(tmp_path / "val.npz", logits=eye, targets=y, split="val")
     (tmp_path / "torn.npz").write_bytes(b"PK nonsense")
+    content = (tmp_path / "val.npz").read_bytes()
+    for head, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):  # bit 0 of a member's flags: encrypted
+        content = b"".join(
+            part
+            if number == 0
+            else head + part[: flags - 4] + bytes([part[flags - 4] | 1]) + part[flags - 3 :]
+            for number, part in enumerate(content.split(head))
+        )
+    (tmp_path / "encrypted.npz").write_bytes(content)
     np.save(tmp_path / "scores.npy", eye)
     for name, message in {
         "none.npz": "must hold the array 'targets', got logits",
-        "pickled.npz": "cannot read",
-        "torn.npz": "cannot read",
+        "pickled.npz": r"cannot use .*pickled\.npz: .*an array of Python objects",
+        "torn.npz": r"cannot use .*torn\.npz: expected an \.npz file .*not a zip file",
+        "encrypted.npz": r"cannot use .*encrypted\.npz: expected an \.npz file .*got an encrypted one",
         "scores.npy": r"expected a file name that ends in logits\.npy",
         "a.csv": r"must be an \.npz or \.npy file",
         "val.npz": "split must be 'val'",

@@ -1,7 +1,9 @@
 """The command: table, JSON, page, diagrams, exit codes."""
 
 import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,10 +49,13 @@ def test_a_temperature_that_rests_on_the_prior_is_told_everywhere(files: Path) -
 
 
 def test_page_and_diagrams(files: Path) -> None:
-    result = call(
-        "evaluate", files / "test.npz", "--html", files / "r.html", "--diagrams", files / "pictures", *QUICK
-    )
+    wanted = ["--html", files / "r.html", "--diagrams", files / "pictures"]
+    result = call("evaluate", files / "test.npz", *wanted, *QUICK)
     assert result.exit_code == 0, result.output
+    told = f"page written: {files / 'r.html'}\ndiagrams written: {files / 'pictures'}\n"
+    assert result.stdout.endswith(told)
+    machine = call("evaluate", files / "test.npz", *wanted, *QUICK, "--json")
+    assert (json.loads(machine.stdout)["samples"], machine.stderr.endswith(told)) == (200, True)
     assert "<svg" in (files / "r.html").read_text()
     names = sorted(path.name for path in (files / "pictures").iterdir())
     assert names == ["reliability.png", "reliability.svg", "risk-coverage.png", "risk-coverage.svg"]
@@ -87,15 +92,38 @@ def test_npy_pairs(tmp_path: Path) -> None:
         assert json.loads(result.stdout)["split"] == "test"
 
 
-def test_a_leak_fails_with_1_and_writes_nothing(files: Path) -> None:
+@pytest.mark.parametrize("package", ["matplotlib", "jinja2"])
+def test_a_page_without_its_packages_names_the_pip_line_before_any_work(
+    package: str, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr("tailormix.reports.evaluation.evaluate", lambda *_, **__: pytest.fail("worked"))
+    result = call("evaluate", files / "test.npz", "--html", files / "r.html")
+    assert result.exit_code == 2
+    assert result.stderr == f'error: the package {package} is missing: pip install "tailormix[reports]"\n'
+
+
+def test_an_infinite_nll_is_told_in_one_line(tmp_path: Path) -> None:
+    logits = np.zeros((4, 2), np.float32)
+    logits[2] = 3e38, -3e38
+    np.savez(tmp_path / "p.npz", logits=logits, targets=np.ones(4, int))
+    told = "NLL is infinite: row 2 gives its class the probability 0"
+    table = call("evaluate", tmp_path / "p.npz", "--html", tmp_path / "r.html", *QUICK)
+    assert (table.exit_code, told in table.stdout) == (0, True)
+    assert told in (tmp_path / "r.html").read_text()
+    found = json.loads(call("evaluate", tmp_path / "p.npz", *QUICK, "--json").stdout)
+    assert (found["before"]["nll"]["value"], found["notes"]) == (None, [told])
+
+
+def test_a_leak_is_wrong_use_and_writes_nothing(files: Path) -> None:
     result = call(
         "evaluate", files / "val.npz", "--calibration", files / "test.npz", "--html", files / "r.html", *QUICK
     )
-    assert result.exit_code == 1
-    assert "error: cannot fit on split 'test'" in result.stderr
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: cannot fit on split 'test'")
     assert not (files / "r.html").exists()
     result = call("evaluate", files / "val.npz", "--calibration", files / "val.npz", *QUICK)
-    assert (result.exit_code, "200 of these 200 points" in result.stderr) == (1, True)
+    assert (result.exit_code, "200 of these 200 points" in result.stderr) == (2, True)
 
 
 def test_the_named_way_round_is_shown(files: Path) -> None:
@@ -105,13 +133,27 @@ def test_the_named_way_round_is_shown(files: Path) -> None:
     assert json.loads(call(*arguments, "--json").stdout)["imitates"] == "released-protocol"
 
 
-def test_bad_content_fails_with_1(tmp_path: Path) -> None:
-    np.savez(tmp_path / "bad.npz", probabilities=np.full((3, 2), 0.9), targets=np.array([0, 1, 0]))
+@pytest.mark.parametrize(
+    ("arrays", "told"),
+    [
+        ({"probabilities": np.full((3, 2), 0.9)}, "rows of predictions must be probabilities"),
+        ({"logits": np.array([["a", "b"]] * 3)}, "predictions must hold numbers, got an array of <U1"),
+        ({"logits": np.float32(1)}, "logits must have one row per sample, got the single value 1.0"),
+        ({"logits": np.eye(3), "targets": np.array(list("abc"))}, "targets must hold numbers"),
+        (
+            {"logits": np.eye(3), "split": np.array([], str)},
+            "must be one name, like 'test', got an empty array",
+        ),
+        ({"logits": np.eye(3), "split": ""}, "must be one name, like 'test', got ''"),
+        ({"logits": np.eye(3), "split": ["a", "a", "b"]}, "must be one name, like 'test', got 'a' and 'b'"),
+        ({"logits": np.eye(3), "split": 3}, "must be one name, like 'test', got 3"),
+    ],
+)
+def test_bad_content_is_one_line(arrays: dict[str, Any], told: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "bad.npz", **({"targets": np.array([0, 1, 0])} | arrays))
     result = call("evaluate", tmp_path / "bad.npz", *QUICK)
-    assert result.exit_code == 1
-    assert "rows of predictions must be probabilities" in result.stderr
-    (tmp_path / "worse.npz").write_bytes(b"nonsense")
-    assert call("evaluate", tmp_path / "worse.npz").exit_code == 1
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert told in result.stderr
 
 
 def test_a_failing_page_keeps_the_old_one(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

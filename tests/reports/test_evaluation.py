@@ -57,7 +57,7 @@ def test_regression_before_and_after() -> None:
 def test_an_undefined_metric_is_noted_not_fatal() -> None:
     found = evaluate(Predictions(mean=np.zeros(4), std=np.zeros(4), targets=np.ones(4)), settings=QUICK)
     assert np.isnan(found.before["gaussian_nll"].value)
-    assert any(note.startswith("gaussian_nll: std must be > 0") for note in found.notes)
+    assert any(note.startswith("Gaussian NLL is undefined: std must be > 0") for note in found.notes)
     assert found.before["rmse"].value == 1
     assert found.as_dict()["before"]["ence"]["value"] is None
     assert any(row["before"] == "undefined" for row in table_rows(found))

@@ -71,8 +71,8 @@ NO_MODEL = '{"experiment": {"data": {"name": "digits"}}}'
         ("experiment.json", "[]", "must hold a JSON object, got list"),
         ("experiment.json", NO_MODEL, "experiment of experiment.json has no 'model'"),
         ("result.json", {"test": None}, "result.json has no 'test'"),
-        ("predictions.npz", None, "No such file"),
-        ("predictions.npz", "no archive", "cannot read"),
+        ("predictions.npz", None, "no such file"),
+        ("predictions.npz", "no archive", "not a zip file"),
         ("metrics.jsonl", '{"epoch": 1\n', "metrics.jsonl is not JSON"),
         ("metrics.jsonl", '{"epoch": 1}\n', "line 1 of metrics.jsonl has no 'loss'"),
         ("result.json", {"temperature": None}, "has no 'temperature', but metrics after temperature"),
@@ -85,7 +85,7 @@ NO_MODEL = '{"experiment": {"data": {"name": "digits"}}}'
         ("predictions.npz", SPREAD, "holds a regression, not a classification"),
         ("predictions.npz", {"logits": np.zeros((2, 2, 2)), "targets": np.zeros(2, int)}, "must have shape"),
         ("predictions.npz", {"logits": np.zeros((0, 2)), "targets": np.zeros(0, int)}, "at least one sample"),
-        ("predictions.npz", {"logits": np.array([["a"]]), "targets": np.zeros(1, int)}, "can't convert"),
+        ("predictions.npz", {"logits": np.array([["a"]]), "targets": np.zeros(1, int)}, "must hold numbers"),
     ],
 )
 def test_a_bad_run_is_named_and_left_out(file: str, contents, said: str, tmp_path: Path) -> None:

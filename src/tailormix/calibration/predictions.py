@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import zipfile
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +22,8 @@ import numpy as np
 
 from tailormix import checks
 from tailormix.atomic import write_atomically
+from tailormix.data.files.arrays import names_in_npz, read_npz
+from tailormix.data.files.location import DataError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -70,6 +71,10 @@ class Predictions:
                 f"got {' and '.join(given) or 'none of them'}"
             )
         for name in (*given, "targets", "ids"):
+            array = getattr(self, name)
+            if array is not None and np.ndim(array) == 0:
+                raise ValueError(f"{name} must have one row per sample, got the single value {array!s:.40}")
+        for name in (*given, "ids"):
             array = getattr(self, name)
             if array is not None and len(array) != len(self):
                 raise ValueError(
@@ -205,7 +210,9 @@ def load_predictions(path: str | Path, *, split: str | None = None) -> Predictio
         raise ValueError(f"predictions must be an .npz or .npy file or a folder, got {path.name!r}")
     try:
         arrays = _from_npz(path) if path.suffix == ".npz" else _from_npy(path)
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+    except DataError:
+        raise  # names the file already
+    except (ValueError, EOFError) as error:
         raise ValueError(f"cannot read {path}: {error}") from error
     if "targets" not in arrays:
         raise ValueError(
@@ -233,8 +240,9 @@ def _inside(folder: Path) -> Path:
 
 
 def _from_npz(path: Path) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as stored:
-        return {name: stored[name] for name in ARRAYS if name in stored.files}
+    held = names_in_npz(path)
+    names = [name for name in ARRAYS if name in held]
+    return dict(zip(names, read_npz(path, names), strict=True))
 
 
 def _from_npy(path: Path) -> dict[str, Any]:
@@ -252,7 +260,17 @@ def _from_npy(path: Path) -> dict[str, Any]:
 
 
 def _split_name(stored: Any, given: str | None, path: Path) -> str | None:
-    name = None if stored is None else str(np.asarray(stored).reshape(-1)[0])
+    """The one name that the file has for its split, or the one that was given where it has none."""
+    name = None
+    if stored is not None:
+        values = np.unique(np.asarray(stored))
+        names = [
+            value.decode(errors="replace") if isinstance(value, bytes) else value for value in values.tolist()
+        ]
+        if len(names) != 1 or not isinstance(names[0], str) or not names[0].strip():
+            shown = " and ".join(repr(each) for each in names[:3]) or "an empty array"
+            raise ValueError(f"split in {path} must be one name, like 'test', got {shown}")
+        name = names[0]
     if name is not None and given is not None and name != given:
         raise ValueError(f"split must be {name!r} as {path.name} says, got {given!r}")
     return name if name is not None else given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,26 +75,29 @@ def evaluate(
     for path in (html, diagrams):
         if path is not None and not path.parent.is_dir():
             raise typer.BadParameter(f"folder {path.parent} does not exist", param_hint=str(path))
+    for package, wanted in (("matplotlib", html or diagrams), ("jinja2", html)):
+        if wanted:
+            import_module(package)  # fails before the work, not after it
     settings = evaluation.Settings(bins, resamples, confidence, seed, binary)
-    try:
-        test = load_predictions(predictions, split=split)
-        fitted = None if calibration is None else load_predictions(calibration, split=calibration_split)
-        title, names = run_description(predictions)
-        with bars() as progress:
-            found = evaluation.evaluate(
-                test, fitted, settings=settings, imitate=imitate, class_names=names, progress=progress
-            )
-        _write(found, html, diagrams, title=title or f"Evaluation of {predictions.name}")
-    except (ValueError, TypeError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from error
+    test = load_predictions(predictions, split=split)
+    fitted = None if calibration is None else load_predictions(calibration, split=calibration_split)
+    title, names = run_description(predictions)
+    with bars() as progress:
+        found = evaluation.evaluate(
+            test, fitted, settings=settings, imitate=imitate, class_names=names, progress=progress
+        )
+    _write(found, html, diagrams, title=title or f"Evaluation of {predictions.name}")
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2, allow_nan=False))
     else:
         _show(found)
+    for what, path in (("page", html), ("diagrams", diagrams)):
+        if path is not None:
+            typer.echo(f"{what} written: {path}", err=as_json)  # standard output is for JSON then
 
 
 def _write(found: Evaluation, html: Path | None, folder: Path | None, *, title: str) -> None:
+    """Write the page and the diagrams that were asked for."""
     from tailormix.atomic import write_atomically
 
     if html is not None:
@@ -133,7 +137,7 @@ def _show(found: Evaluation) -> None:
 
 
 def _remarks(found: Evaluation) -> list[str]:
-    lines = [f"undefined: {note}" for note in found.notes]
+    lines = list(found.notes)
     if found.calibration is not None:
         facts = found.calibration
         name = "temperature" if facts["kind"] == "temperature" else "scale"

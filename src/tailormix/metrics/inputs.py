@@ -148,9 +148,11 @@ def as_float(name: str, array: Array) -> torch.Tensor:
 def _array(name: str, value: object) -> Array:
     """Return a tensor or an array; lists become arrays."""
     if isinstance(value, (list, tuple)):
-        return np.asarray(value)
+        value = np.asarray(value)
     if not isinstance(value, (torch.Tensor, np.ndarray)):
         raise TypeError(f"{name} must be a torch tensor or a numpy array, got {type(value).__name__}")
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "biufc":
+        raise TypeError(f"{name} must hold numbers, got an array of {value.dtype}")
     return value
 
 

@@ -181,17 +181,21 @@ def _classification(
         predictions.outputs, predictions.targets, from_logits=predictions.from_logits, binary=settings.binary
     )
     stages = [inputs] if temperature is None else [inputs, replace(inputs, temperature=temperature)]
-    statistics, intervals = [], []
+    statistics, intervals, notes = [], [], []
     for stage in stages:
         found = sample_statistics(stage, _told(progress, "reading", len(inputs)))
         values = all_metrics(stage, found, n_bins=settings.n_bins)
         metrics = classification_sums(stage, found, n_bins=settings.n_bins)
         statistics.append(found)
+        if not math.isfinite(values["nll"]):
+            row = int(found.nll.isinf().nonzero()[0])
+            notes.append(f"NLL is infinite: row {row} gives its class the probability 0")
         intervals.append(_intervals(values, metrics, len(inputs), settings, progress))
     classes = [class_results(stage, class_names) for stage in stages]
     return _stages(intervals) | {
         "statistics": tuple(statistics),
         "classes": tuple(one for one in classes if one is not None),
+        "notes": tuple(dict.fromkeys(notes)),
     }
 
 
@@ -208,7 +212,7 @@ def _regression(stages: list[Predictions], settings: Settings, progress: Progres
                 values[name] = METRICS[name].function(*arrays, **options)
             except ValueError as error:  # undefined, such as the likelihood where a predicted spread is 0
                 values[name] = math.nan
-                notes.append(f"{name}: {error}")
+                notes.append(f"{METRICS[name].title} is undefined: {error}")
         intervals.append(_intervals(values, metrics, len(inputs), settings, progress))
     return _stages(intervals) | {"predictions": tuple(stages), "notes": tuple(dict.fromkeys(notes))}
 

@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 _BROKEN = (OSError, ValueError, EOFError, SyntaxError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
+def names_in_npz(path: Path) -> list[str]:
+    """The names of the arrays in an .npz file."""
+    check_file(path, "an .npz file of plain arrays")
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            return [name.removesuffix(".npy") for name in bundle.namelist()]
+    except _BROKEN as error:
+        raise unusable(path, "an .npz file of plain arrays", str(error) or type(error).__name__) from error
+
+
 def read_npz(path: Path, names: Sequence[str]) -> list[Array]:
     """The arrays of these names in an .npz file; others in it are not touched."""
     check_file(path, "an .npz file of plain arrays")

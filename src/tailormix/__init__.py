@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 # fmt: off
 if TYPE_CHECKING:
+    from tailormix.bank import EmbeddingBank
     from tailormix.batch import Plan
     from tailormix.embeddings import embed
     from tailormix.experiments.trained import load_run
@@ -41,20 +42,24 @@ if TYPE_CHECKING:
         WarpedMixup,
         build_method,
     )
+    from tailormix.strength import AutoStrength
     from tailormix.warping import warp
 
     __version__: str
 
 __all__ = [
-    "ERM", "METHODS", "MITA", "MITL", "CMixup", "CutMix", "KMixup", "LocalMixup", "ManifoldMixup", "Method",
-    "Mixup", "MixupIO", "MixupTO", "Plan", "QuantileMixup", "RankMixup", "RankMixupMRL", "RegMixup", "Remix",
-    "SKCutMix", "SKManifoldMixup", "SKMixup", "SKRegMixup", "Step", "TwoBeta", "WarpedMixup", "__version__",
-    "build_method", "embed", "load_run", "pair_distance", "similarity_kernel", "warp",
+    "ERM", "METHODS", "MITA", "MITL", "AutoStrength", "CMixup", "CutMix", "EmbeddingBank", "KMixup",
+    "LocalMixup", "ManifoldMixup", "Method", "Mixup", "MixupIO", "MixupTO", "Plan", "QuantileMixup",
+    "RankMixup", "RankMixupMRL", "RegMixup", "Remix", "SKCutMix", "SKManifoldMixup", "SKMixup", "SKRegMixup",
+    "Step", "TwoBeta", "WarpedMixup", "__version__", "build_method", "embed", "load_run", "pair_distance",
+    "similarity_kernel", "warp",
 ]
 # fmt: on
 
 #: the module of each public name that is not one of the methods
 _MODULES = {
+    "AutoStrength": "strength",
+    "EmbeddingBank": "bank",
     "Method": "method",
     "Plan": "batch",
     "Step": "method",

@@ -30,9 +30,14 @@ STEPS = 30  # of each of the two epochs
 
 
 def settings(method: str, loss: str) -> list[str]:
-    """Dropout, momentum, a schedule and a checkpoint after every step."""
+    """Dropout, momentum, a schedule, a checkpoint after every step, and all that SK Mixup can set itself."""
+    own = (
+        ["method.tau_max=auto", "embeddings.every=2", "method.space=embedding"]
+        if method == "sk-mixup"
+        else []
+    )
     chosen = ["epochs=2", "batch=10", f"method={method}", f"loss={loss}", "checkpoint_every=0"]
-    return [*chosen, "model.dropout=0.2", "optimiser.lr=0.003", "schedule=one-cycle", "accelerator=cpu"]
+    return [*chosen, *own, "model.dropout=0.2", "optimiser.lr=0.003", "schedule=one-cycle", "accelerator=cpu"]
 
 
 def train(method: str, loss: str, path: Path) -> None:

@@ -30,6 +30,7 @@ METHODS = ("erm", "mixup", "regmixup", "rankmixup")
 SEVERAL_PASSES = ("rankmixup", "mit-l", "regmixup")
 PLAIN = [f"batch={ROWS}", "epochs=1", "method=erm", "optimiser=sgd", "optimiser.lr=1.0", "accelerator=cpu"]
 MIXED = [f"batch={ROWS}", "epochs=2", "method=sk-mixup", "accelerator=cpu", "checkpoint_every=0"]
+BANK = [*MIXED, "epochs=1", "method.tau_max=auto", "method.space=embedding", "embeddings.every=1"]
 
 
 @contextlib.contextmanager
@@ -123,6 +124,7 @@ def main(out: Path) -> None:
         "several passes": {name: several_passes(name) for name in SEVERAL_PASSES},
         **trained(out / "plain"),
         "whole": run_experiment(read("moons", MIXED), out / "whole"),
+        "bank": run_experiment(read("moons", BANK), out / "bank"),
         "stopped": [stopped(out / name) for name in ("stopped", "left")],
         "resumed": run_experiment(read("moons", MIXED), out / "stopped"),
     }

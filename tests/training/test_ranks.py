@@ -65,6 +65,14 @@ def test_a_run_on_three_ranks_ends_where_one_process_ends(
     assert found["test"]["before"] == pytest.approx(result["test"]["before"], abs=1e-4)
 
 
+def test_ranks_share_a_bank_and_the_strength(out: Path, ranks: list[dict[str, Any]]) -> None:
+    first, *others = (rank["bank"] for rank in ranks)
+    assert all(first[key] == other[key] for key in (*SAME, "strength") for other in others)
+    rows = load_file(out / "bank" / "checkpoints" / "last.safetensors")["bank.embeddings"]
+    assert rows.shape == (300, 20)
+    assert (rows != 0).any(1).all()
+
+
 def test_ranks_agree_on_everything_but_time(out: Path, ranks: list[dict[str, Any]]) -> None:
     first, *others = (rank["whole"] for rank in ranks)
     assert all(first[key] == other[key] for key in SAME for other in others)

@@ -24,6 +24,7 @@ from tailormix.losses.registry import LOSSES
 from tailormix.method import Method
 from tailormix.methods import build_method
 from tailormix.objectives.mixed import squared_error
+from tailormix.strength import AutoStrength
 from tailormix.training.loop import Setup
 from tailormix.training.seeding import Stream, derive
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from tailormix.data.splits import Split
     from tailormix.experiments.experiment import Experiment
 
+AUTO = "auto"  # the value of an option that sets itself
+
 
 def build(experiment: Experiment, device: torch.device | str = "cpu") -> Setup:
     """Load the data onto ``device`` and build the rest to fit it; weights come from torch's generator."""
@@ -43,7 +46,33 @@ def build(experiment: Experiment, device: torch.device | str = "cpu") -> Setup:
     if len(splits.train) == 0:
         raise ValueError(f"data set {splits.name} has no training rows: it is for testing only")
     model = build_model(experiment.model.name, model_arguments(experiment, splits))
-    return Setup(splits, model, _method(experiment, splits), _criterion(experiment, splits))
+    method = _method(experiment, splits)
+    auto = AutoStrength(method) if AUTO in experiment.method.options.values() else None
+    if auto is not None:
+        check_auto(experiment, splits)
+        method = auto.method
+    if experiment.training.embeddings.options.get("every"):
+        check_bank(method, splits)
+    return Setup(splits, model, method, _criterion(experiment, splits), auto)
+
+
+def check_bank(method: Method, splits: DataSplits) -> None:
+    """Raise where there is nothing to look up in a bank of embeddings."""
+    needs = (method.pairs.needs_embeddings, method.coefficients.needs_embeddings)
+    if not any(splits.task == "classification" if need is None else need for need in needs):
+        raise ValueError("embeddings.every is for methods that measure embeddings, and this one does not")
+
+
+def check_auto(experiment: Experiment, splits: DataSplits) -> None:
+    """Raise where the strength cannot be set by validation rows."""
+    if splits.task != "classification":
+        raise ValueError(
+            f"automatic strength is for classes, and {splits.name} has real targets: give a number"
+        )
+    if len(splits.validation) == 0:
+        raise ValueError(f"automatic strength needs a validation split, but that of {splits.name} is empty")
+    if experiment.training.imitate:
+        raise ValueError(f"automatic strength cannot imitate {experiment.training.imitate}: give a number")
 
 
 def load_data(experiment: Experiment) -> DataSplits:
@@ -102,7 +131,24 @@ def _method(experiment: Experiment, splits: DataSplits) -> Method:
         return method.fit(inputs, splits.train.targets)
     if splits.num_classes is not None and "num_classes" in method_options(name):
         options.setdefault("num_classes", splits.num_classes)
+    for key in [key for key, value in options.items() if value == AUTO]:
+        strength = strength_option(name)
+        if key != strength:
+            answer = f"only {strength} can be" if strength else f"{name} has no strength that could be"
+            raise ValueError(f'{key} = "{AUTO}": {answer} set automatically')
+        del options[key]
     return build_method(name, **options).fit(inputs, splits.train.targets)
+
+
+def strength_option(name: str) -> str | None:
+    """The option of a method that can be set automatically.
+
+    >>> strength_option("sk-mixup"), strength_option("regmixup"), strength_option("erm")
+    ('tau_max', 'alpha', None)
+    """
+    coefficients: Any = build_method(name).coefficients
+    found = getattr(getattr(coefficients, "coefficients", coefficients), "strength", None)
+    return found if found in method_options(name) else None
 
 
 def _augmented(split: Split, seed: int) -> Callable[[Tensor], Tensor]:

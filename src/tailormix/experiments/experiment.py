@@ -51,9 +51,10 @@ DEFAULT_NAMES = {
     "loss": DEFAULT_LOSS,
     "optimiser": Settings().optimiser.name,
     "schedule": Settings().schedule.name,
+    "embeddings": Settings().embeddings.name,
 }
 COMPONENTS = ("data", "model", "method", "loss")
-SECTIONS = (*COMPONENTS, "optimiser", "schedule")
+SECTIONS = (*COMPONENTS, "optimiser", "schedule", "embeddings")
 SETTINGS = tuple(f.name for f in dataclasses.fields(Settings))
 KEYS = ("summary", *COMPONENTS, *SETTINGS)
 #: settings that no file names

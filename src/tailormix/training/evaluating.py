@@ -7,7 +7,7 @@ released protocol uses the test split for both, and its result says so.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -43,7 +43,15 @@ class NonFiniteOutputs(RuntimeError):
     """A model answered with NaN or infinity."""
 
 
-def validate(setup: Setup, fabric: Fabric, settings: Settings) -> tuple[dict[str, float], float | None]:
+class Validation(NamedTuple):
+    """Metrics of an epoch, its score (larger is better), and the outputs (n, outputs) that they come from."""
+
+    metrics: dict[str, float]
+    score: float | None = None
+    outputs: Tensor | None = None
+
+
+def validate(setup: Setup, fabric: Fabric, settings: Settings) -> Validation:
     """Metrics on the split that selects, and the score: accuracy, or minus the squared error in training.
 
     The squared error that is shown is in the user's units.
@@ -54,15 +62,16 @@ def validate(setup: Setup, fabric: Fabric, settings: Settings) -> tuple[dict[str
     split: Split = getattr(setup.data, selecting_split(settings))
     broadcast_buffers(setup.model, fabric)
     if len(split) == 0:
-        return {}, None
+        return Validation({})
     found, targets = outputs(setup.model, split, fabric, settings), split.targets.cpu()
     if setup.data.task == "regression":
         squared = (found.double() - targets.double()).square()
         _, spread = setup.data.target_units or (None, torch.ones(()))
-        return {"mse": float((squared * spread.cpu().square()).mean())}, -float(squared.mean())
+        mse = float((squared * spread.cpu().square()).mean())
+        return Validation({"mse": mse}, -float(squared.mean()), found)
     functions = {"accuracy": accuracy, "nll": nll, "ece": ece}
     metrics = {name: float(metric(found, targets, from_logits=True)) for name, metric in functions.items()}
-    return metrics, metrics["accuracy"]
+    return Validation(metrics, metrics["accuracy"], found)
 
 
 def evaluate(setup: Setup, fabric: Fabric, settings: Settings, path: Path) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, final
 
 import torch
 
+from tailormix.bank import EmbeddingBank
 from tailormix.checks import readable
 from tailormix.method import Step
 from tailormix.training import checkpoint, evaluating, run_folder
 from tailormix.training.optimisation import Schedule, TrainingBatch, build_optimiser, train_epoch
-from tailormix.training.seeding import Sampler, Stream, derive
+from tailormix.training.seeding import Sampler, Stream, derive, share
 from tailormix.training.signals import Interrupted, stop_on_signal
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tailormix.components import Criterion
     from tailormix.data.splits import DataSplits, Task
     from tailormix.method import Method
+    from tailormix.strength import AutoStrength
     from tailormix.training.progress import Reporter
     from tailormix.training.settings import Settings
 
@@ -41,12 +43,16 @@ class NonFiniteLoss(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """Data, model, method and criterion; None stands for cross-entropy or squared error."""
+    """Data, model, method and criterion; None stands for cross-entropy or squared error.
+
+    ``auto`` sets the strength of the method after each epoch, where that is wanted.
+    """
 
     data: DataSplits
     model: nn.Module
     method: Method
     criterion: Criterion | None = None
+    auto: AutoStrength | None = None
 
 
 def make_fabric(settings: Settings) -> Fabric:
@@ -142,6 +148,7 @@ class State:
         best_epoch: the epoch (from 1) with the best weights so far; 0 before the first.
         best_score: its score on the validation split, larger is better.
         best_weights: those weights.
+        strength: of the method, where it sets its own.
 
     """
 
@@ -153,6 +160,7 @@ class State:
     best_epoch: int = 0
     best_score: float | None = None
     best_weights: dict[str, Tensor] = field(default_factory=dict)
+    strength: float | None = None
 
     def facts(self) -> dict[str, Any]:
         """All but the weights, for JSON."""
@@ -199,15 +207,34 @@ class Trainer:
         )
         self.group = torch.distributed.group.WORLD if fabric.world_size > 1 else None
         self.checkpoints = path / run_folder.CHECKPOINTS
+        self.bank = make_bank(setup, settings)
         self.state = State()
         self.saved_bests: list[int] = []
         self.saved_at = time.monotonic()
 
     def steps(self) -> Iterator[None]:
         """Take the remaining steps of the current epoch; yields when the state is up to date."""
+        self.refresh_bank()
         return self.count(
             train_epoch(self.step, self.optimiser, self.schedule, self.batches(*self.position), self.backward)
         )
+
+    def refresh_bank(self) -> None:
+        """Measure the embeddings of all training rows, if there is a bank and it is time."""
+        epoch, step = self.position
+        if self.bank is None or step or not self.bank.due(epoch):
+            return
+        rows = share(
+            torch.arange(len(self.setup.data.train)), self.fabric.global_rank, self.fabric.world_size
+        )
+        plan = [
+            (part, derive(self.settings.seed, Stream.BANK, epoch, number, self.fabric.global_rank))
+            for number, part in enumerate(torch.split(rows, evaluating.ROWS))
+        ]
+        loaded = self.setup.data.train.batches(plan, self.settings.workers)
+        self.setup.model.train()
+        batches = ((part, x) for (x, _), (part, _) in zip(loaded, plan, strict=True))
+        self.bank.refresh(self.setup.model, batches, group=self.group)
 
     def count(self, losses: Iterable[Tensor]) -> Iterator[None]:
         """Count steps while they are taken, each with its loss; yields when the state is up to date."""
@@ -227,11 +254,13 @@ class Trainer:
         plan = self.sampler.plan(epoch, first)
         loaded = self.setup.data.train.batches(plan, self.settings.workers)
         for step, ((x, y), (rows, _)) in enumerate(zip(loaded, plan, strict=True), start=first):
+            ids = rows.to(x.device, non_blocking=True)
+            known = {} if self.bank is None else {"embeddings": self.bank[ids]}
             yield TrainingBatch(
                 x,
                 y,
                 seed=derive(self.settings.seed, Stream.STEP, epoch, step, self.fabric.global_rank),
-                options={"ids": rows.to(x.device, non_blocking=True), "group": self.group},
+                options={"ids": ids, "group": self.group, **known},
                 weight=self.sampler.weight(step),
             )
 
@@ -266,7 +295,7 @@ class Trainer:
         getattr(setup.criterion, "end_epoch", lambda: None)()
         started = time.monotonic()
         try:
-            metrics, score = evaluating.validate(setup, self.fabric, self.settings)
+            metrics, score, outputs = evaluating.validate(setup, self.fabric, self.settings)
         except evaluating.NonFiniteOutputs as error:
             raise self.non_finite(
                 f"{error} in validation, and so something is", self.steps_done - 1
@@ -278,6 +307,9 @@ class Trainer:
             evaluating.selecting_split(self.settings): metrics,
             "seconds": state.seconds + time.monotonic() - started,
         }
+        if setup.auto is not None and outputs is not None:
+            row["strength"] = setup.auto.strength
+            state.strength = setup.auto.observe(outputs, setup.data.validation.targets.cpu())
         if is_better(score, state.best_score, setup.data.task):
             state.best_epoch, state.best_score = row["epoch"], score
             state.best_weights = checkpoint.module_tensors(setup.model)
@@ -304,6 +336,7 @@ class Trainer:
             tensors = checkpoint.prefixed("model", checkpoint.module_tensors(self.setup.model))
             tensors |= checkpoint.prefixed("criterion", checkpoint.module_tensors(self.setup.criterion))
             tensors |= checkpoint.prefixed("optimiser", optimiser)
+            tensors |= checkpoint.prefixed("bank", {} if self.bank is None else self.bank.state_dict())
             facts = {**state.facts(), "loss": loss, "optimiser": rest}
             checkpoint.save(self.checkpoints, checkpoint.Checkpoint(tensors, facts))
             self.saved_bests.append(state.best_epoch)
@@ -322,7 +355,11 @@ class Trainer:
         checkpoint.load_module(self.setup.model, checkpoint.under("model", tensors))
         if isinstance(self.setup.criterion, torch.nn.Module):
             checkpoint.load_module(self.setup.criterion, checkpoint.under("criterion", tensors))
+        if self.bank is not None:
+            self.bank.load_state_dict(checkpoint.under("bank", tensors))
         self.state = State(**facts)
+        if self.setup.auto is not None and self.state.strength is not None:
+            self.setup.auto.load_state_dict({"strength": self.state.strength})
         for _ in range(self.steps_done):
             self.schedule.advance()
         if epoch := self.state.best_epoch:
@@ -371,6 +408,12 @@ class Trainer:
         )
 
 
+def make_bank(setup: Setup, settings: Settings) -> EmbeddingBank | None:
+    """The bank of embeddings that the settings ask for, if they do."""
+    every = settings.embeddings.options.get("every", 0)
+    return EmbeddingBank(len(setup.data.train), every, layer=setup.method.embedding_layer) if every else None
+
+
 def is_better(score: float | None, best: float | None, task: Task) -> bool:
     """Whether an epoch replaces the best one so far.
 
@@ -402,7 +445,9 @@ def summarise(state: State, setup: Setup, settings: Settings) -> dict[str, Any]:
     imitation = {"imitates": settings.imitate} if settings.imitate else {}
     notes = list(setup.data.notes)
     seconds = [row["seconds"] for row in state.history]
+    steered = {} if setup.auto is None else {"strength": {"last": state.strength, "steered by": source}}
     return imitation | {
+        **steered,
         "data": {
             "name": setup.data.name,
             "task": setup.data.task,

@@ -27,6 +27,7 @@ class Stream(enum.IntEnum):
     STEP = 4
     POOL = 5
     DROPOUT = 6
+    BANK = 7
 
 
 def derive(seed: int, stream: Stream, *position: int) -> int:

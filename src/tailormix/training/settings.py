@@ -41,6 +41,8 @@ class Settings:
         epochs, batch: passes over the training rows, and rows per step over all ranks together.
         seed: of weights, order, augmentation, mixing and dropout.
         optimiser, schedule: by name, with their options.
+        embeddings: ``every`` measures those of all training rows once in so many epochs, and steps look them
+            up (:class:`tailormix.EmbeddingBank`); 0 measures those of the batch in every step, as the paper.
         clip: largest norm of the gradient; 0 for no limit.
         precision: as Lightning Fabric names it.
         accelerator: ``auto``, ``cpu``, ``cuda`` or ``mps``.
@@ -66,6 +68,7 @@ class Settings:
     seed: int = 0
     optimiser: Choice = field(default_factory=lambda: Choice("sgd"))
     schedule: Choice = field(default_factory=lambda: Choice("constant"))
+    embeddings: Choice = field(default_factory=lambda: Choice("measured"))
     clip: float = 0.0
     precision: str = "32-true"
     accelerator: str = "auto"
@@ -96,6 +99,8 @@ class Settings:
         checks.known("precision", self.precision, PRECISIONS)
         checks.known("accelerator", self.accelerator, ACCELERATORS)
         known_options("optimiser", self.optimiser, {n: o.defaults for n, o in OPTIMISERS.items()})
+        known_options("embeddings", self.embeddings, {"measured": {"every": 0}})
+        checks.integer("embeddings.every", self.embeddings.options.get("every", 0), at_least=0)
         known_options("schedule", self.schedule, {n: s.defaults for n, s in SCHEDULES.items()})
 
 

@@ -59,8 +59,9 @@ def check_together(trainers: Sequence[Trainer]) -> None:
         raise NotStackable("runs are trained together on one device, at full precision and not compiled")
     if len({each.sampler.rows for each in trainers}) > 1:
         raise NotStackable("runs trained together must have the same number of training rows")
-    todo = [each for each in trainers if each.state.epoch < settings.epochs]
-    if todo:
+    if todo := [each for each in trainers if each.state.epoch < settings.epochs]:
+        for each in todo:
+            each.refresh_bank()
         check_joint([each.step.module for each in todo], [next(each.batches(0, 0)) for each in todo])
 
 
@@ -95,6 +96,8 @@ class _Front:
 
     def _epoch(self) -> Iterator[Any]:
         """The rest of the epoch, counted by every member."""
+        for each in self.members:
+            each.refresh_bank()
         columns = itertools.tee(self._steps(), len(self.members))
         counted = [
             each.count(map(itemgetter(k), column))

@@ -1,8 +1,13 @@
-"""Draws the pictures of the documentation with the library: ``python docs/make_pictures.py``."""
+"""Draws the pictures of the documentation with the library: ``python docs/make_pictures.py``.
+
+With ``--demo`` also that of the README, which trains the toys of the demo for about ten seconds.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,6 +147,18 @@ def batch() -> Figure:
     return figure
 
 
+def demo(path: Path) -> None:
+    """The toys of the demo with its own settings."""
+    sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+    import demo_figures
+    import demo_toys
+
+    with tempfile.TemporaryDirectory() as folder:
+        weights = Path(folder) / "toys.safetensors"
+        demo_toys.learn(demo_toys.EPOCHS, demo_toys.SEEDS, weights)
+        demo_figures.overview_png(demo_toys.results(weights, demo_toys.SEEDS), path)
+
+
 def _with_legend(figure: Figure, axes: Axes, where: str) -> Figure:
     plain_axes(axes)
     axes.legend(frameon=False, fontsize=9, loc=where, labelcolor=INK)
@@ -162,9 +179,12 @@ def main(arguments: list[str] | None = None) -> None:
     """Write all pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "images", help="folder")
-    folder = parser.parse_args(arguments).out
+    parser.add_argument("--demo", action="store_true", help="draw demo.png too")
+    options = parser.parse_args(arguments)
     for name, draw in PICTURES.items():
-        write_atomically(folder / f"{name}.png", image_bytes(draw(), dpi=110))
+        write_atomically(options.out / f"{name}.png", image_bytes(draw(), dpi=110))
+    if options.demo:
+        demo(options.out / "demo.png")
 
 
 if __name__ == "__main__":

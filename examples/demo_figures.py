@@ -3,41 +3,69 @@
 from __future__ import annotations
 
 import io
+import statistics
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 from PIL import Image
 
 from tailormix.atomic import write_atomically
-from tailormix.reports.boundary import draw_boundary
+from tailormix.reports.boundary import COLOURS, draw_boundary
 from tailormix.reports.density import draw_kernel_density
-from tailormix.reports.run_figures import pooled_reliability
-from tailormix.reports.style import PageFigure, line_styles, new_figure, page_svg, plain_axes
+from tailormix.reports.style import INK, PageFigure, new_figure, page_svg, plain_axes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from matplotlib.axes import Axes
+    from demo_toys import Outcome, ToyResult
 
-    from demo_toys import Outcome
-    from tailormix.reports.run_groups import Problem
-
-SHOWN = ("ERM", "Mixup", "SK Mixup")
 TAU_MAX, TAU_STD = 1.0, 0.25
 
 
-def boundary_picture(outcome: Outcome) -> PageFigure:
-    """One panel that the heat map fills."""
+def toy_pictures(found: ToyResult) -> list[PageFigure]:
+    """The true probability first, then what each method learned and how far it is from the truth."""
+    name = found.toy.name
+    truth = PageFigure(
+        _panel(found, found.truth),
+        f"True probability of the classes of {name}",
+        "The truth",
+        f"The best possible answers are {percent([found.best])} sure, and right as often.",
+    )
+    learned = [
+        PageFigure(
+            _panel(found, one.grid),
+            f"Probability that {one.method} learned on {name}, {off(one)} from the truth",
+            one.method,
+            f"Off by {off(one)}: {verdict(one)}.",
+        )
+        for one in found.outcomes
+    ]
+    return [truth, *learned]
+
+
+def _panel(found: ToyResult, grid: object) -> str:
     figure = Figure(figsize=(3.6, 3.0))
     axes = figure.add_axes((0, 0, 1, 1))
-    draw_boundary(axes, outcome.grid, outcome.extent, outcome.train, outcome.test)
-    found = outcome.scores["fresh"]
-    return PageFigure(
-        page_svg(figure),
-        f"Decision frontier and confidence of {outcome.method} on {outcome.data}",
-        outcome.method,
-        f"ECE {100 * found['ece']:.1f} %, accuracy {100 * found['accuracy']:.1f} %",
-    )
+    draw_boundary(axes, grid, found.box, found.train)
+    return page_svg(figure)
+
+
+def off(one: Outcome) -> str:
+    """The mean distance from the truth, with its deviation over the seeds."""
+    values = [100 * value for value in one.off]
+    spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.1f}{spread} points"
+
+
+def verdict(one: Outcome) -> str:
+    """How sure it is, and how often it is right."""
+    return f"{percent(one.sure)} sure, {percent(one.right)} right"
+
+
+def percent(shares: Sequence[float]) -> str:
+    """Their mean, never divided between two lines."""
+    return f"{100 * statistics.fmean(shares):.0f}\N{NO-BREAK SPACE}%"
 
 
 def density_picture() -> PageFigure:
@@ -60,39 +88,39 @@ def density_picture() -> PageFigure:
     )
 
 
-def draw_reliabilities(axes: Axes, problem: Problem) -> None:
-    """Draw one line per method, before temperature; larger dots stand for more points."""
-    axes.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle=(0, (4, 4)), zorder=1)
-    for group, style in zip(
-        problem.groups, line_styles([g.method["name"] for g in problem.groups]), strict=True
-    ):
-        curve = pooled_reliability(group)
-        enough = curve.count >= curve.count.sum() / 500
-        share = curve.count[enough] / curve.count.sum()
-        x, y = curve.confidence[enough], curve.accuracy[enough]
-        axes.plot(x, y, "o-", color=style.colour, markersize=0, linewidth=1.6, label=group.label)
-        axes.scatter(x, y, s=12 + 200 * share, color=style.colour, alpha=0.75, linewidths=0)
-    axes.set(xlim=(0.15, 1.03), ylim=(0.15, 1.03), xlabel="confidence", ylabel="accuracy")
-    axes.legend(frameon=False, loc="lower right", fontsize=8)
-
-
-def overview_png(outcomes: list[Outcome], digits: Problem, path: Path) -> None:
-    """Two toys × three methods, the density and the digits beside them, in few colours."""
-    figure = Figure(figsize=(11, 4.9), layout="constrained", dpi=100)
-    left, right = figure.subfigures(1, 2, width_ratios=(2.35, 1))
-    panels = left.subplots(2, 3)
-    shown = [each for each in outcomes if each.method in SHOWN]
-    for axes, outcome in zip(panels.ravel(), shown, strict=True):
-        draw_boundary(axes, outcome.grid, outcome.extent, outcome.train, outcome.test)
-        axes.set_title(f"{outcome.method}   ECE {100 * outcome.scores['fresh']['ece']:.1f} %", fontsize=10)
-    density, reliability = right.subplots(2, 1)
-    draw_kernel_density(density, TAU_MAX, TAU_STD)
-    draw_reliabilities(reliability, digits)
-    density.set_title("Density of the mixing coefficient", fontsize=10)
-    reliability.set_title("Digits: accuracy by confidence", fontsize=10)
+def overview_png(found: Sequence[ToyResult], path: Path) -> None:
+    """Each toy in a row: the truth, and what each method learned of it; in few colours."""
+    figure = Figure(figsize=(11, 6.1), layout="constrained", dpi=100, facecolor="white")
+    top, bottom = figure.subfigures(2, 1, height_ratios=(1, 0.1))
+    panels = top.subplots(len(found), 1 + len(found[0].outcomes))
+    for row, result in zip(panels, found, strict=True):
+        points, best = len(result.train[0]), percent([result.best])
+        texts = [f"{result.toy.name}, {points} points\nat best {best} right"]
+        texts += [f"off by {off(one)}\n{verdict(one)}" for one in result.outcomes]
+        titles = ["The truth", *(one.method for one in result.outcomes)]
+        grids = [result.truth, *(one.grid for one in result.outcomes)]
+        for axes, title, text, grid in zip(row, titles, texts, grids, strict=True):
+            draw_boundary(axes, grid, result.box, result.train)
+            axes.set_title(title, fontsize=11, color=INK, fontweight="bold")
+            axes.text(0.5, -0.03, text, transform=axes.transAxes, ha="center", va="top", fontsize=9.5)
+    _scale(bottom)
+    seeds = len(found[0].outcomes[0].off)
+    bottom.text(0.01, 0.62, f"off: mean |p - truth| on fresh points, {seeds} seeds", fontsize=9, color=INK)
     drawn, reduced = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png")
     palette = Image.open(drawn).convert("RGB").convert("P", palette=Image.Palette.ADAPTIVE, colors=256)
     palette.save(reduced, format="png", optimize=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, reduced.getvalue())
+
+
+def _scale(figure: Figure) -> None:
+    """What the colours mean."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    axes = figure.add_axes((0.4, 0.6, 0.5, 0.25))
+    axes.imshow([list(range(101))], aspect="auto", cmap=LinearSegmentedColormap.from_list("", COLOURS))
+    axes.set(yticks=[], xticks=[0, 50, 100])
+    axes.set_xticklabels(["certainly blue", "either", "certainly orange"], fontsize=9, color=INK)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)

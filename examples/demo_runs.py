@@ -1,4 +1,4 @@
-"""The runs of the demo: digits and moons, three methods, several seeds; none is trained twice."""
+"""The runs of the demo: digits, three methods, several seeds; none is trained twice."""
 
 from __future__ import annotations
 
@@ -10,28 +10,19 @@ from tailormix.training import run_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: a shipped experiment each, and its settings; 90 digits are so few that plain training is overconfident
-PROBLEMS: dict[str, tuple[str, list[str]]] = {
-    "digits": (
-        "digits-mlp",
-        [
-            *("data.validation=0.2", "data.test=0.75", "data.augment=false", "model.hidden=[256, 256, 256]"),
-            *("epochs=60", "batch=32", "optimiser=adam", "optimiser.lr=0.003", "schedule=constant"),
-        ],
-    ),
-    "moons": ("moons", ["epochs=100", "data.noise=0.3"]),  # overlapping, or temperature finds no minimum
-}
-METHODS: dict[str, dict[str, list[str]]] = {
-    "digits": {"erm": [], "mixup": ["alpha=1.0"], "sk-mixup": ["tau_max=1.0", "tau_std=0.25"]},
-    "moons": {"erm": [], "mixup": ["alpha=5.0"], "sk-mixup": ["tau_max=5.0", "tau_std=0.2", "space=input"]},
-}
+#: a shipped experiment and its settings; 90 digits are so few that plain training is overconfident
+EXPERIMENT = "digits-mlp"
+SETTINGS = (
+    *("data.validation=0.2", "data.test=0.75", "data.augment=false", "model.hidden=[256, 256, 256]"),
+    *("epochs=60", "batch=32", "optimiser=adam", "optimiser.lr=0.003", "schedule=constant"),
+)
+METHODS = {"erm": [], "mixup": ["alpha=1.0"], "sk-mixup": ["tau_max=1.0", "tau_std=0.25"]}
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run: an experiment with settings and a seed, and its folder."""
+    """One run: settings of the experiment, a seed, and its folder."""
 
-    experiment: str
     settings: tuple[str, ...]
     seed: int
     path: Path
@@ -49,20 +40,17 @@ class Task:
         from tailormix.experiments.running import run_experiment
 
         torch.set_num_threads(1)  # two runs at a time share two cores
-        run_experiment(read(self.experiment, self.settings, seed=self.seed), self.path)
+        run_experiment(read(EXPERIMENT, self.settings, seed=self.seed), self.path)
 
 
 def tasks(out: Path, seeds: int, epochs: int | None = None) -> list[Task]:
-    """Every problem, method and seed; each combination of settings has its own folder."""
+    """Every method and seed; each combination of settings has its own folder."""
     from tailormix.experiments.experiment import fingerprint, read
 
     found = []
-    for problem, (experiment, settings) in PROBLEMS.items():
-        for method, options in METHODS[problem].items():
-            chosen = [*settings, f"method={method}", *(f"method.{option}" for option in options)]
-            chosen += [] if epochs is None else [f"epochs={epochs}"]
-            name = f"{problem}-{method}-{fingerprint(read(experiment, chosen))}"
-            found += [
-                Task(experiment, tuple(chosen), seed, out / name / f"seed-{seed}") for seed in range(seeds)
-            ]
+    for method, options in METHODS.items():
+        chosen = [*SETTINGS, f"method={method}", *(f"method.{option}" for option in options)]
+        chosen += [] if epochs is None else [f"epochs={epochs}"]
+        name = f"digits-{method}-{fingerprint(read(EXPERIMENT, chosen))}"
+        found += [Task(tuple(chosen), seed, out / name / f"seed-{seed}") for seed in range(seeds)]
     return found

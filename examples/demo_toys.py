@@ -1,4 +1,4 @@
-"""The toy problems of the paper, with the data, network and settings of its scripts."""
+"""Toy problems whose true probabilities are known, and small networks that learn them from few points."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load, save
-from sklearn.datasets import make_circles, make_moons
-from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 import tailormix
 from tailormix.atomic import write_atomically
-from tailormix.metrics import accuracy, ece, nll
 from tailormix.reports.boundary import bounding_box, confidence_grid
 
 if TYPE_CHECKING:
@@ -24,137 +21,195 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Array = NDArray[np.float64]
-SEED, SPLIT_SEED, FRESH_SEED, FRESH = 987, 42, 1, 5000
+POINTS, FRESH, FRESH_SEED = 100, 4000, 1_000_000
+HIDDEN, RATE = 64, 3e-3
+EPOCHS, SEEDS = 1000, 5
+PICTURED = 0  # the seed that is drawn
+CURVE_POINTS = 400  # of the integral along a curve
 
-DATA: dict[str, Callable[[int, int], tuple[Array, Array]]] = {
-    "Moons": lambda n, seed: make_moons(n, noise=0.15, random_state=seed),
-    "Circles": lambda n, seed: make_circles(n, factor=0.5, noise=0.1, random_state=seed),
+
+@dataclass(frozen=True)
+class Toy:
+    """Two equally frequent classes, each a curve with noise: x = curve_y(t) + noise · N(0, 1), t ~ U(0, 1).
+
+    So p(x | y) = ∫₀¹ N(x; curve_y(t), noise² 1) dt, and Bayes' rule gives the true probability of each class.
+    """
+
+    name: str
+    curves: tuple[Callable[[Array], Array], Callable[[Array], Array]]
+    noise: float
+
+    def draw(self, n: int, seed: int) -> tuple[Array, NDArray[np.int64]]:
+        """Points (n, 2) and their classes (n,)."""
+        random = np.random.default_rng(seed)
+        t, labels = random.uniform(size=n), random.integers(0, 2, n)
+        first, second = (curve(t) for curve in self.curves)
+        centres = np.where(labels[:, None] == 0, first, second)
+        return centres + self.noise * random.normal(size=(n, 2)), labels
+
+    def truth(self, points: Array) -> Array:
+        """The true probability of the second class at points (n, 2)."""
+        t = (np.arange(CURVE_POINTS) + 0.5) / CURVE_POINTS
+        first, second = (self._log_density(points, curve(t)) for curve in self.curves)
+        return (second - first).sigmoid().numpy()
+
+    def _log_density(self, points: Array, centres: Array) -> Tensor:
+        """Logarithm of p(x | y), up to a constant that both classes share."""
+        squared = torch.cdist(torch.from_numpy(points), torch.from_numpy(centres)).square()
+        return (-squared / (2 * self.noise**2)).logsumexp(1)
+
+
+def _arc(x: float, y: float, radius: float, turns: float, sign: float = 1) -> Callable[[Array], Array]:
+    """A part of a circle around (x, y), from angle 0 through so many turns."""
+
+    def curve(t: Array) -> Array:
+        angle = 2 * np.pi * turns * t
+        return np.stack((x + sign * radius * np.cos(angle), y + sign * radius * np.sin(angle)), axis=1)
+
+    return curve
+
+
+TOYS = (
+    Toy("Moons", (_arc(0, 0, 1, 0.5), _arc(1, 0.5, 1, 0.5, sign=-1)), noise=0.35),
+    Toy("Circles", (_arc(0, 0, 1, 1), _arc(0, 0, 0.5, 1)), noise=0.25),
+)
+METHODS = {
+    "Plain training": tailormix.ERM(),
+    "Mixup": tailormix.Mixup(alpha=1.0),
+    "SK Mixup": tailormix.SKMixup(tau_max=1.0, tau_std=0.25, space="input"),
 }
-METHODS: dict[str, Callable[[], tailormix.Method]] = {
-    "ERM": tailormix.ERM,
-    "Mixup": lambda: tailormix.Mixup(alpha=5.0),
-    "SK Mixup": lambda: tailormix.SKMixup(tau_max=5.0, tau_std=0.2, space="input"),
-    "SK Mixup, unsquared": lambda: tailormix.SKMixup(5.0, 0.2, space="input", squared=False),
-}
-TASKS = [(data, method) for data in DATA for method in METHODS]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One method on one problem.
+    """What a method has learned of a toy.
 
     Attributes:
-        data, method: their names.
-        train, test: points (n, 2) and labels (n,).
-        extent: the box that is drawn.
-        grid: P(second class) over that box.
-        scores: accuracy, ECE and NLL on the test points and on many fresh ones.
+        method: its name.
+        grid: P(second class) over the toy's box, of the pictured seed.
+        off: mean |p - truth| on fresh points, for each seed.
+        sure: mean confidence, for each seed.
+        right: expected share of right answers, for each seed.
 
     """
 
-    data: str
     method: str
-    train: tuple[Array, Array]
-    test: tuple[Array, Array]
-    extent: tuple[float, float, float, float]
     grid: Array
-    scores: dict[str, dict[str, float]]
+    off: tuple[float, ...]
+    sure: tuple[float, ...]
+    right: tuple[float, ...]
 
 
-def learn(epochs: int, path: Path) -> None:
-    """Train all toys on 70 points each, full batch, with Adam, and write their weights to a file."""
+@dataclass(frozen=True)
+class ToyResult:
+    """A toy with its truth, the points of the picture, the best possible accuracy, and what was learned."""
+
+    toy: Toy
+    box: tuple[float, float, float, float]
+    train: tuple[Array, NDArray[np.int64]]
+    truth: Array
+    best: float
+    outcomes: tuple[Outcome, ...]
+
+
+def tasks(seeds: int) -> list[tuple[Toy, str, int]]:
+    """Every toy, method and seed, in the order of the stacked weights."""
+    return [(toy, method, seed) for toy in TOYS for method in METHODS for seed in range(seeds)]
+
+
+def learn(epochs: int, seeds: int, path: Path) -> None:
+    """Train all networks and write their weights to a file."""
     torch.set_num_threads(1)  # the networks are tiny
-    data = {name: tuple(map(as_tensor, split(name)[0])) for name in DATA}
-    batches = [(data[name][0], data[name][1][:, None]) for name, _ in TASKS]
-    weights = train([METHODS[method]() for _, method in TASKS], batches, epochs)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, save(weights))
+    write_atomically(path, save(train(tasks(seeds), epochs)))
 
 
-def train(
-    methods: list[tailormix.Method], batches: list[tuple[Tensor, Tensor]], epochs: int
-) -> dict[str, Tensor]:
+def train(chosen: list[tuple[Toy, str, int]], epochs: int) -> dict[str, Tensor]:
     """Train all networks at once, as stacks of weights, which is much faster; they do not interact.
 
-    Each is one hidden layer of 20 and one logit, as the released scripts build it, and starts from the same
-    seed, as does the random stream that its method draws from.
+    Each learns 100 points, full batch, with Adam. The seed is that of points, first weights and mixing.
     """
-    weights, state = start(len(methods))
-    streams = [torch.Generator() for _ in methods]
-    for stream in streams:
-        stream.set_state(state)
-    optimiser = torch.optim.Adam(weights.values(), lr=1e-3, fused=True)
+    drawn = [toy.draw(POINTS, seed) for toy, _, seed in chosen]
+    batches = [(as_tensor(x), as_tensor(y)[:, None]) for x, y in drawn]
+    methods = [METHODS[method] for _, method, _ in chosen]
+    streams = [torch.Generator().manual_seed(seed) for *_, seed in chosen]
+    first = [network(seed).state_dict() for *_, seed in chosen]
+    weights = {name: torch.stack([one[name] for one in first]).requires_grad_() for name in first[0]}
+    optimiser = torch.optim.Adam(weights.values(), lr=RATE, fused=True)
     for _ in range(epochs):
         mixed = [m(x, y, generator=s) for m, (x, y), s in zip(methods, batches, streams, strict=True)]
         x, y = (torch.stack(part) for part in zip(*mixed, strict=True))
-        loss = F.binary_cross_entropy_with_logits(logits(weights, x), y, reduction="sum") / x.shape[1]
+        loss = F.binary_cross_entropy_with_logits(logits(weights, x), y, reduction="sum") / POINTS
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
     return {name: weight.detach() for name, weight in weights.items()}
 
 
-def start(models: int) -> tuple[dict[str, Tensor], Tensor]:
-    """The first weights of every network, and the state of the generator after them."""
+def network(seed: int) -> nn.Sequential:
+    """Two hidden layers and one logit, with the first weights of a seed."""
     with torch.random.fork_rng():
-        torch.manual_seed(SEED)
-        model = nn.Sequential(nn.Linear(2, 20), nn.ReLU(), nn.Linear(20, 1))
-        state = torch.get_rng_state()
-    first = {name: weight.detach() for name, weight in model.state_dict().items()}
-    stacked = {name: torch.stack([weight] * models).requires_grad_() for name, weight in first.items()}
-    return stacked, state
+        torch.manual_seed(seed)
+        return nn.Sequential(
+            nn.Linear(2, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1)
+        )
 
 
 def logits(weights: dict[str, Tensor], x: Tensor) -> Tensor:
     """(models, n, 2) → (models, n, 1)."""
-    hidden = torch.baddbmm(weights["0.bias"][:, None], x, weights["0.weight"].mT).relu()
-    return torch.baddbmm(weights["2.bias"][:, None], hidden, weights["2.weight"].mT)
+    for layer in ("0", "2", "4"):
+        x = torch.baddbmm(weights[f"{layer}.bias"][:, None], x, weights[f"{layer}.weight"].mT)
+        x = x if layer == "4" else x.relu()
+    return x
 
 
-def split(data: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """70 points to train on and 30 to test on, with their labels."""
-    points, labels = DATA[data](100, 0)
-    x, x_test, y, y_test = train_test_split(points, labels, test_size=0.3, random_state=SPLIT_SEED)
-    return (x, y), (x_test, y_test)
-
-
-def outcomes(path: Path) -> list[Outcome]:
-    """Predictions of the trained networks for 30 test points, 5000 fresh ones and the plane."""
+def results(path: Path, seeds: int) -> list[ToyResult]:
+    """What the networks of a file say, beside the truth."""
     weights = load(path.read_bytes())
-    return [
-        outcome(data, method, {name: weight[k : k + 1] for name, weight in weights.items()})
-        for k, (data, method) in enumerate(TASKS)
-    ]
+    chosen = tasks(seeds)
+    found = []
+    for toy in TOYS:
+        learned = toy.draw(POINTS, PICTURED)
+        box = bounding_box(learned[0], 0.25)
+        fresh, _ = toy.draw(FRESH, FRESH_SEED)
+        truth = toy.truth(fresh)
+        outcomes = []
+        for method in METHODS:
+            stacks = [chosen.index((toy, method, seed)) for seed in range(seeds)]
+            own = {name: weight[stacks] for name, weight in weights.items()}
+            outcomes.append(outcome(method, own, fresh, truth, box))
+        best = float(np.maximum(truth, 1 - truth).mean())
+        found.append(ToyResult(toy, box, learned, confidence_grid(toy.truth, box), best, tuple(outcomes)))
+    return found
 
 
-def outcome(data: str, method: str, weights: dict[str, Tensor]) -> Outcome:
-    """The predictions of one network."""
-    learned, tested = split(data)
-    extent = bounding_box(np.concatenate((learned[0], tested[0])))
-    parts = {"test": tested, "fresh": DATA[data](FRESH, FRESH_SEED)}
+def outcome(
+    method: str,
+    weights: dict[str, Tensor],
+    fresh: Array,
+    truth: Array,
+    box: tuple[float, float, float, float],
+) -> Outcome:
+    """Compare the seeds of a method with the truth."""
+    p = probabilities(weights, fresh)
+    chance = np.where(p > 0.5, truth, 1 - truth)  # of the answer that is given
+    pictured = {name: weight[PICTURED : PICTURED + 1] for name, weight in weights.items()}
     return Outcome(
-        data,
         method,
-        learned,
-        tested,
-        extent,
-        confidence_grid(lambda points: class_probabilities(weights, points)[:, 1].numpy(), extent),
-        {part: scores(class_probabilities(weights, x), torch.as_tensor(y)) for part, (x, y) in parts.items()},
+        confidence_grid(lambda points: probabilities(pictured, points)[0], box),
+        off=tuple(np.abs(p - truth).mean(1).tolist()),
+        sure=tuple(np.maximum(p, 1 - p).mean(1).tolist()),
+        right=tuple(chance.mean(1).tolist()),
     )
 
 
-def class_probabilities(weights: dict[str, Tensor], points: Array) -> Tensor:
-    """(n, 2), in float64 so that a confident answer is not rounded to certainty."""
-    logit = logits(weights, as_tensor(points)[None])[0].double()
-    return torch.cat((-logit, logit), dim=1).sigmoid()
+def probabilities(weights: dict[str, Tensor], points: Array) -> Array:
+    """P(second class), (models, n)."""
+    models = len(weights["0.bias"])
+    x = as_tensor(points).expand(models, -1, -1)
+    return logits(weights, x)[..., 0].double().sigmoid().numpy()
 
 
-def scores(probabilities: Tensor, targets: Tensor) -> dict[str, float]:
-    """What the table shows."""
-    metrics = {"accuracy": accuracy, "ece": ece, "nll": nll}
-    return {name: metric(probabilities, targets) for name, metric in metrics.items()}
-
-
-def as_tensor(values: Array) -> Tensor:
+def as_tensor(values: NDArray[np.generic]) -> Tensor:
     """In the precision that networks use."""
     return torch.as_tensor(values, dtype=torch.float32)

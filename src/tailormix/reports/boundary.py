@@ -43,7 +43,7 @@ def draw_boundary(
     grid: NDArray[np.floating],
     box: Box,
     train: tuple[Points, Labels],
-    test: tuple[Points, Labels],
+    test: tuple[Points, Labels] | None = None,
 ) -> None:
     """Draw confidence as colour, the frontier as a line, training data as circles and test data as stars."""
     from matplotlib.colors import LinearSegmentedColormap
@@ -53,7 +53,10 @@ def draw_boundary(
         interpolation="bilinear"
     )
     axes.contour(grid, [0.5], extent=box, colors="#1d2430", linewidths=1.6)
-    for (points, labels), marker, size in ((train, "o", 30), (test, "*", 120)):
+    for data, marker, size in ((train, "o", 30), (test, "*", 120)):
+        if data is None:
+            continue
+        points, labels = data
         dots = axes.scatter(points[:, 0], points[:, 1], s=size, marker=marker, linewidths=0.8, zorder=3)
         dots.set(facecolors=np.where(labels == 0, FIRST, SECOND), edgecolors="white")
     axes.set_xlim(box[:2])

@@ -139,7 +139,7 @@ def load_folder(
         raise unusable(path, "a folder of class folders", "a file" if path.exists() else "no such folder")
     classes = subfolders(path)
     if len(classes) < 2:
-        raise unusable(path, "two class folders or more", f"{len(classes)}: {', '.join(classes)}")
+        raise unusable(path, "two class folders or more", ", ".join(classes) or "none")
     files = _, labels = class_files(path, classes)
     for number, name in enumerate(classes):
         if not (labels == number).any():
@@ -249,13 +249,13 @@ def _useless(column: Column) -> str | None:
     name = column.name.lower()
     if name == "id":
         return "it is called id"
-    words = column.words()
-    if len(set(words)) < len(words):
+    if column.kind == "category":
+        return "its words are all different" if len(set(column.words())) == len(column) else None
+    if column.kind == "boolean" or not (name in INDEX_NAMES or name.endswith("id")) or not column.whole:
         return None
-    if column.kind() == "category":
-        return "its words are all different"
-    counts = name in INDEX_NAMES and np.ptp(column.numbers()) == len(column) - 1
-    return "it numbers the rows" if column.whole and (counts or name.endswith(("_id", "id"))) else None
+    values = column.numbers()
+    counts = name.endswith("id") or np.ptp(values) == len(values) - 1
+    return "it numbers the rows" if counts and len(np.unique(values)) == len(values) else None
 
 
 def _crowded(preprocessing: TablePreprocessing) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def column_targets(column: Column, task: TaskOption) -> Targets:
             int(gone[0]), f"a target in every row ({len(gone)} without: {column.unit}s {rows})"
         )
     where = f"{column.source}, column {column.name!r}"
-    if task == "classification" or (task == "auto" and column.kind() != "number"):
+    if task == "classification" or (task == "auto" and column.kind != "number"):
         return _classes([str(word) for word in column.words()], where)
     return _number_targets(column.numbers(), task, where, whole=column.whole)
 

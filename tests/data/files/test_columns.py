@@ -30,7 +30,7 @@ def column(cells: Any) -> Column:
     ],
 )
 def test_kinds(cells: Any, kind: str) -> None:
-    assert column(cells).kind() == kind
+    assert column(cells).kind == kind
 
 
 def test_one_word_among_numbers_is_likely_to_be_a_mistake() -> None:
@@ -39,8 +39,8 @@ def test_one_word_among_numbers_is_likely_to_be_a_mistake() -> None:
     cells[7] = "1o"
     told = "line 9, column 'c': expected a number as in 19 of 20 rows .or name the column .*, got '1o'"
     with pytest.raises(DataError, match=told):
-        column(cells).kind()
-    assert column([*cells[:8], "x", "y"]).kind() == "category"
+        _ = column(cells).kind
+    assert column([*cells[:8], "x", "y"]).kind == "category"
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ KINDS = {"n": "number", "w": "category", "t": "boolean"}
 )
 def test_frames_columns_and_rows_are_alike(source: Any) -> None:
     table = read_table(source)
-    assert {name: column.kind() for name, column in table.columns.items()} == KINDS
+    assert {name: column.kind for name, column in table.columns.items()} == KINDS
     np.testing.assert_array_equal(table.columns["n"].numbers(), [1.5, np.nan, 3.0])
     np.testing.assert_array_equal(table.columns["t"].booleans(), [1, 0, np.nan])
     assert table.columns["w"].words() == ["red", None, "blue"]
@@ -189,7 +189,7 @@ def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "user.parquet"
     FRAME.assign(k=[1, 2, 3], c=pd.Categorical(["x", None, "y"])).to_parquet(path)
     table = read_table(path)
-    kinds = {name: column.kind() for name, column in table.columns.items()}
+    kinds = {name: column.kind for name, column in table.columns.items()}
     assert kinds == {**KINDS, "k": "number", "c": "category"}
     assert table.columns["k"].whole
     assert table.columns["c"].words() == ["x", None, "y"]

@@ -29,6 +29,13 @@ def test_arrays_of_any_kind_of_number_and_files(tmp_path: Path) -> None:
         assert preprocessing(raw).tolist() == [[-0.5, 0, 0.5, 1], [1.5, 2, 2.5, 3]]
 
 
+def test_tables_of_numbers(tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("a;b\n1,5;2\n3;4\n")
+    assert ArrayPreprocessing((2,)).read(tmp_path / "new.csv").tolist() == [[1.5, 2], [3, 4]]
+    with pytest.raises(DataError, match=r"new\.csv: expected shape \(n, 3\), got \(2, 2\)"):
+        ArrayPreprocessing((3,)).read(tmp_path / "new.csv")
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [

@@ -126,6 +126,7 @@ def test_columns_are_found_by_name(fitted: TablePreprocessing, tmp_path) -> None
     np.testing.assert_array_equal(outputs(fitted, tmp_path / "new.csv"), expected)
     np.testing.assert_array_equal(outputs(fitted, FRAME.to_dict("records")), expected)
     np.testing.assert_array_equal(outputs(fitted, FRAME.astype(object).to_numpy()), expected)
+    np.testing.assert_array_equal(outputs(fitted, FRAME.astype(object).to_numpy().tolist()), expected)
     with pytest.raises(
         DataError, match="the data frame: expected columns 'size', 'age', got city, rooms, sold"
     ):

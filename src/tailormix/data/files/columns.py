@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,7 +36,7 @@ class Column:
     categories whatever they look like.
 
     >>> column = Column.of("size", ["1", "2.5", "NA"], "my.csv")
-    >>> column.kind(), column.numbers()
+    >>> column.kind, column.numbers()
     ('number', array([1. , 2.5, nan]))
     >>> Column.of("size", ["1", "large"], "my.csv", rows=[2, 3], unit="line").numbers()
     Traceback (most recent call last):
@@ -71,11 +74,11 @@ class Column:
     def __getitem__(self, rows: Any) -> Column:
         return replace(self, cells=self.cells[rows], rows=self.rows[rows])
 
-    @property
+    @cached_property
     def missing(self) -> Array:
         """Mask (n,) of the cells without a value."""
         if self.cells.dtype == object:
-            return np.array([cell is None for cell in self.cells], dtype=bool)
+            return np.fromiter((cell is None for cell in self.cells), dtype=bool, count=len(self))
         return np.isnan(self.cells.astype(np.float64))
 
     @property
@@ -85,34 +88,29 @@ class Column:
             return all(cell is None or re.fullmatch(r"[-+]?\d+", cell) for cell in self.cells)
         return self.cells.dtype.kind in "iu"
 
+    @cached_property
     def kind(self) -> Kind:
         """What the cells are; a few words among numbers are likely to be mistakes: an error."""
         if self.categorical:
             return "category"
         if self.cells.dtype != object:
             return "boolean" if self.cells.dtype == np.bool_ else "number"
-        known = self.cells[~self.missing]
-        if len(known) and all(cell.lower() in TRUTH for cell in known):
+        different = set(self.cells) - {None}
+        if different and all(cell.lower() in TRUTH for cell in different):
             return "boolean"
-        words = [row for row, cell in enumerate(known) if _number(cell, self.decimal) is None]
-        if not words:
+        if (words := self._words_among_numbers) == 0:
             return "number"
-        if len(known) - len(words) >= MOSTLY * len(known):
-            row = int(np.flatnonzero(~self.missing)[words[0]])
-            others = f"a number as in {len(known) - len(words)} of {len(known)} rows"
-            raise self.error(row, f"{others} (or name the column in categories)")
-        return "category"
+        known = len(self) - int(self.missing.sum())
+        if known - words < MOSTLY * known:
+            return "category"
+        numbers = f"a number as in {known - words} of {known} rows (or name the column in categories)"
+        raise self.error(self._first_word(), numbers)
 
     def numbers(self) -> Array:
         """Finite numbers (n,), NaN for missing."""
-        if self.cells.dtype != object:
-            values = self.cells.astype(np.float64)
-        else:
-            found = [np.nan if cell is None else _number(cell, self.decimal) for cell in self.cells]
-            for row, value in enumerate(found):
-                if value is None:
-                    raise self.error(row, "a number")
-            values = np.array(found, dtype=np.float64)
+        values = self._parsed if self.cells.dtype == object else self.cells.astype(np.float64)
+        if self.cells.dtype == object and self._words_among_numbers:
+            raise self.error(self._first_word(), "a number")
         if np.isinf(values).any():
             raise self.error(int(np.flatnonzero(np.isinf(values))[0]), "a finite number")
         return values
@@ -132,7 +130,24 @@ class Column:
 
     def words(self) -> list[str | None]:
         """The cells as text, None for missing."""
-        return [None if gone else _text(cell) for cell, gone in zip(self.cells, self.missing, strict=True)]
+        return list(self.cells) if self.cells.dtype == object else [_text(cell) for cell in self.cells]
+
+    @cached_property
+    def _parsed(self) -> Array:
+        """Numbers (n,) of text; NaN for missing cells, and for words."""
+        if self.decimal == ".":
+            with contextlib.suppress(ValueError):  # the same for a column of numbers alone, and much faster
+                found = np.array([np.nan if cell is None else float(cell) for cell in self.cells])
+                if not any("_" in cell for cell in self.cells if cell is not None):
+                    return found
+        return np.array([np.nan if cell is None else _number(cell, self.decimal) for cell in self.cells])
+
+    @property
+    def _words_among_numbers(self) -> int:
+        return int((np.isnan(self._parsed) & ~self.missing).sum())
+
+    def _first_word(self) -> int:
+        return int(np.flatnonzero(np.isnan(self._parsed) & ~self.missing)[0])
 
     def error(self, row: int, expected: str) -> DataError:
         """The error for one cell."""
@@ -156,9 +171,17 @@ def _cells(name: str, values: Any, source: str) -> Array:
     if array.dtype.kind in "Mmc":
         what = "complex numbers" if array.dtype.kind == "c" else "dates or times"
         raise DataError(f"cannot use {source}: column {name!r}: expected numbers or words, got {what}")
-    gone = values.isna() if hasattr(values, "isna") else np.zeros(len(array), dtype=bool)
-    cells = np.empty(len(array), dtype=object)
-    cells[:] = [None if lost else _text(cell) for cell, lost in zip(array, gone, strict=True)]
+    if isinstance(values, list) and all(isinstance(value, str) for value in values):  # the cells of a file
+        stripped = [value.strip() for value in values]
+        gone = {value for value in set(stripped) if value.lower() in MISSING}
+        return _objects([None if value in gone else value for value in stripped] if gone else stripped)
+    lost = values.isna() if hasattr(values, "isna") else itertools.repeat(False)
+    return _objects([None if gone else _text(cell) for cell, gone in zip(array, lost, strict=False)])
+
+
+def _objects(values: list[str | None]) -> Array:
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = values
     return cells
 
 
@@ -174,15 +197,15 @@ def _text(cell: Any) -> str | None:
     return None if text.lower() in MISSING else text
 
 
-def _number(cell: str, decimal: str) -> float | None:
-    """The number of a cell, None where it is none.
+def _number(cell: str, decimal: str) -> float:
+    """The number of a cell, NaN where it is none.
 
     >>> _number("1,5", ","), _number("1.5", ","), _number("1_000", ".")
-    (1.5, None, None)
+    (1.5, nan, nan)
     """
     if "_" in cell or (decimal == "," and "." in cell):
-        return None
+        return np.nan
     try:
         return float(cell.replace(decimal, "."))
     except ValueError:
-        return None
+        return np.nan

@@ -48,7 +48,7 @@ def read_table(
     is a semicolon and some numbers have commas but none a point. Lines of the file are counted from 1.
 
     >>> table = read_table({"size": [1, 2], "colour": ["red", None]})
-    >>> len(table), {name: column.kind() for name, column in table.columns.items()}
+    >>> len(table), {name: column.kind for name, column in table.columns.items()}
     (2, {'size': 'number', 'colour': 'category'})
     """
     if isinstance(source, Table):

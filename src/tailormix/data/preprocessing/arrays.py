@@ -10,6 +10,7 @@ import torch
 
 from tailormix.data.files.arrays import read_npy, read_npz
 from tailormix.data.files.location import DataError
+from tailormix.data.files.tables import read_table
 from tailormix.data.preprocessing.base import Preprocessing
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ class ArrayPreprocessing(Preprocessing):
         self.register_buffer("spread", torch.as_tensor(spread, dtype=torch.float64))
 
     def read(self, source: Any) -> Tensor:
-        """Finite numbers (n, *shape) as float64, from an array or a file: .npy, or .npz with an array x."""
+        """Finite numbers (n, *shape) as float64, from an array or a file.
+
+        Files are .npy, .npz with an array x, or tables whose columns are the features in their order.
+        """
         name, raw = read_array(source)
         expected = f"shape (n, {', '.join(map(str, self.shape))})"
         if tuple(raw.shape[1:]) != self.shape:
@@ -74,11 +78,16 @@ class ArrayPreprocessing(Preprocessing):
 
 
 def read_array(source: Any) -> tuple[str, np.ndarray[tuple[int, ...], np.dtype[Any]]]:
-    """A name for messages, and the array: of a file .npy or .npz (its array x), or of a list or tensor."""
+    """A name for messages, and the array of a file (see :class:`ArrayPreprocessing`), a list or a tensor."""
     if not isinstance(source, (str, Path)):
         return "inputs", np.asarray(source)
     path = Path(source)
-    return str(path), read_npy(path) if path.suffix == ".npy" else read_npz(path, ["x"])[0]
+    if path.suffix == ".npy":
+        return str(path), read_npy(path)
+    if path.suffix == ".npz":
+        return str(path), read_npz(path, ["x"])[0]
+    columns = read_table(path).columns.values()
+    return str(path), np.stack([column.numbers() for column in columns], axis=1)
 
 
 def check_finite(

@@ -131,21 +131,22 @@ class TablePreprocessing(Preprocessing):
         table = _as_table(source, None, reading or {})
         training = table if rows is None else table[rows]
         kinds: dict[str, Kind] = {
-            name: "category" if name in categories else column.kind()
-            for name, column in table.columns.items()
+            name: "category" if name in categories else column.kind for name, column in table.columns.items()
         }
         columns = [
             ColumnFacts.of(column, kinds[name], max_categories) for name, column in training.columns.items()
         ]
         fitted = cls(columns, reading)
-        fitted._measure(fitted.read(training))
+        raw = fitted.read(table)
+        fitted._measure(raw if rows is None else raw[rows])
         return fitted
 
     def read(self, source: Any) -> Tensor:
         """Raw cells (n, columns) as float64: NaN for missing; of categories, their places in the list or -1.
 
-        ``source`` is a file (CSV, TSV, Parquet), a data frame, columns or rows by name; or an array whose
-        columns are in the order of the table. Columns are found by name, in any order; others are left alone.
+        ``source`` is a file (CSV, TSV, Parquet), a data frame, columns or rows by name; or an array or a list
+        of rows whose columns are in the order of the table. Columns are found by name, in any order; others
+        are left alone.
         """
         table = _as_table(source, [column.name for column in self.columns], self.reading)
         absent = [column.name for column in self.columns if column.name not in table.columns]
@@ -237,10 +238,13 @@ def _moments(raw: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _as_table(source: Any, names: Sequence[str] | None, reading: Mapping[str, str]) -> Table:
-    """A table; the columns of an array have these names, or are called x0, x1, ..."""
-    if not isinstance(source, (np.ndarray, torch.Tensor)):
+    """A table; the columns of an array or of a list of rows have these names, or are called x0, x1, ..."""
+    if isinstance(source, (list, tuple)) and source and isinstance(source[0], (list, tuple)):
+        array = np.asarray(source, dtype=object)
+    elif isinstance(source, (np.ndarray, torch.Tensor)):
+        array = np.asarray(source)
+    else:
         return read_table(source, **reading)
-    array = np.asarray(source)
     names = [f"x{k}" for k in range(array.shape[-1])] if names is None else names
     if array.ndim != 2 or array.shape[1] != len(names):
         raise DataError(f"cannot use inputs: expected shape (n, {len(names)}), got {array.shape}")

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from cli.calling import call
 from support_calibration import gaussian, split
+from support_metrics import classifier
 from tailormix.calibration.predictions import Predictions, save_predictions
 
 QUICK = ["--resamples", "30"]
@@ -166,3 +168,24 @@ def test_a_failing_page_keeps_the_old_one(files: Path, monkeypatch: pytest.Monke
     result = call("evaluate", files / "test.npz", "--html", files / "r.html", *QUICK)
     assert (result.exit_code, "error: disk full" in result.stderr) == (1, True)
     assert (files / "r.html").read_text() == "old"
+
+
+def test_an_ensemble_of_runs_is_averaged_and_calibrated_on_their_validation_rows(tmp_path: Path) -> None:
+    logits, targets = classifier(200, 3, seed=0)
+    for k in range(2):
+        noisy = logits + torch.randn(logits.shape, generator=torch.Generator().manual_seed(k))
+        for name, rows in (("predictions.npz", slice(100)), ("validation.npz", slice(100, 200))):
+            split = "test" if name == "predictions.npz" else "validation"
+            ids = torch.arange(200)[rows]
+            member = Predictions(logits=noisy[rows], targets=targets[rows], ids=ids, split=split)
+            (tmp_path / f"seed-{k}").mkdir(exist_ok=True)
+            save_predictions(tmp_path / f"seed-{k}" / name, member)
+    folders = [str(tmp_path / f"seed-{k}") for k in range(2)]
+    done = call("evaluate", *folders, "--ensemble", "--json", "--resamples", "0")
+    found = json.loads(done.stdout)
+    assert found["calibration"]["fitted_on"]["split"] == "validation"
+    assert any("two of them name different classes" in note for note in found["notes"])
+    alone = [json.loads(call("evaluate", folder, "--json", "--resamples", "0").stdout) for folder in folders]
+    values = [each["before"]["nll"]["value"] for each in (found, *alone)]
+    assert values[0] <= (values[1] + values[2]) / 2
+    assert call("evaluate", *folders).exit_code == 2

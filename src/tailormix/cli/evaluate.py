@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,20 +13,30 @@ import typer
 from tailormix.cli.progress import bars
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tailormix.calibration.predictions import Predictions
     from tailormix.reports.evaluation import Evaluation
 
 
-Source = Annotated[
-    Path,
+Sources = Annotated[
+    list[Path],
     typer.Argument(
         exists=True,
         help="An .npz file (logits or probabilities, targets; or mean, std, targets; optional ids, split), "
-        "a logits.npy with targets.npy beside it, or a folder that holds either.",
+        "a logits.npy with targets.npy beside it, or a folder that holds either. Several with --ensemble.",
     ),
 ]
 Calibration = Annotated[
     Path | None,
     typer.Option(exists=True, help="Predictions of another split to fit temperature or variance on."),
+]
+Ensemble = Annotated[
+    bool,
+    typer.Option(
+        "--ensemble",
+        help="Average several predictions first. Folders of runs are calibrated on their validation rows.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Html = Annotated[Path | None, typer.Option(dir_okay=False, help="Write one self-contained page here.")]
@@ -46,8 +57,9 @@ Imitate = Annotated[
 
 
 def evaluate(
-    predictions: Source,
+    predictions: Sources,
     calibration: Calibration = None,
+    average: Ensemble = False,
     as_json: Json = False,
     html: Html = None,
     diagrams: Pictures = None,
@@ -64,11 +76,43 @@ def evaluate(
 
     Example: tailormix evaluate test.npz --calibration val.npz --html report.html
     """
-    from tailormix.calibration.predictions import IMITATED, load_predictions
-    from tailormix.metrics.inputs import BINARY
     from tailormix.reports import evaluation
     from tailormix.reports.run_groups import run_description
 
+    _check_options(predictions, average, html, diagrams, binary, imitate)
+    settings = evaluation.Settings(bins, resamples, confidence, seed, binary)
+    test, fitted, notes = _load(predictions, calibration, average, split, calibration_split)
+    title, names = run_description(predictions[0])
+    title = title or f"Evaluation of {predictions[0].name}"
+    with bars() as progress:
+        found = evaluation.evaluate(
+            test, fitted, settings=settings, imitate=imitate, class_names=names, progress=progress
+        )
+    found = replace(found, notes=(*found.notes, *notes))
+    _write(found, html, diagrams, title=f"{title}, ensemble of {len(predictions)}" if average else title)
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=2, allow_nan=False))
+    else:
+        _show(found)
+    for what, path in (("page", html), ("diagrams", diagrams)):
+        if path is not None:
+            typer.echo(f"{what} written: {path}", err=as_json)  # standard output is for JSON then
+
+
+def _check_options(
+    sources: Sequence[Path],
+    average: bool,
+    html: Path | None,
+    diagrams: Path | None,
+    binary: str | None,
+    imitate: str | None,
+) -> None:
+    """Everything that can be wrong is found before the work."""
+    from tailormix.calibration.predictions import IMITATED
+    from tailormix.metrics.inputs import BINARY
+
+    if len(sources) > 1 and not average:
+        raise typer.BadParameter(f"expected one source, got {len(sources)}: add --ensemble to average them")
     for option, value, known in (("--binary", binary, BINARY), ("--imitate", imitate, IMITATED)):
         if value is not None and value not in known:
             raise typer.BadParameter(f"expected {' or '.join(known)}, got {value!r}", param_hint=option)
@@ -77,23 +121,35 @@ def evaluate(
             raise typer.BadParameter(f"folder {path.parent} does not exist", param_hint=str(path))
     for package, wanted in (("matplotlib", html or diagrams), ("jinja2", html)):
         if wanted:
-            import_module(package)  # fails before the work, not after it
-    settings = evaluation.Settings(bins, resamples, confidence, seed, binary)
-    test = load_predictions(predictions, split=split)
+            import_module(package)
+
+
+def _load(
+    sources: Sequence[Path],
+    calibration: Path | None,
+    average: bool,
+    split: str | None,
+    calibration_split: str | None,
+) -> tuple[Predictions, Predictions | None, list[str]]:
+    """The predictions to evaluate, those to calibrate on, and what there is to say about an ensemble."""
+    from tailormix.calibration.ensemble import disagreement, ensemble
+    from tailormix.calibration.predictions import load_predictions
+
+    members = [load_predictions(source, split=split) for source in sources]
     fitted = None if calibration is None else load_predictions(calibration, split=calibration_split)
-    title, names = run_description(predictions)
-    with bars() as progress:
-        found = evaluation.evaluate(
-            test, fitted, settings=settings, imitate=imitate, class_names=names, progress=progress
-        )
-    _write(found, html, diagrams, title=title or f"Evaluation of {predictions.name}")
-    if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=2, allow_nan=False))
-    else:
-        _show(found)
-    for what, path in (("page", html), ("diagrams", diagrams)):
-        if path is not None:
-            typer.echo(f"{what} written: {path}", err=as_json)  # standard output is for JSON then
+    if not average:
+        return members[0], fitted, []
+    files = [source / "validation.npz" for source in sources]
+    if fitted is None and all(file.is_file() for file in files):
+        fitted = ensemble([load_predictions(file) for file in files])
+    test, apart = ensemble(members), disagreement(members)
+    classes = test.task == "classification"
+    how = (
+        f"two of them name different classes for {apart:.1%}"
+        if classes
+        else f"their means differ by {apart:.4g}"
+    )
+    return test, fitted, [f"ensemble of {len(members)}: {how}"]
 
 
 def _write(found: Evaluation, html: Path | None, folder: Path | None, *, title: str) -> None:

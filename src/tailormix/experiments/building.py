@@ -78,9 +78,11 @@ def check_auto(experiment: Experiment, splits: DataSplits) -> None:
 def load_data(experiment: Experiment) -> DataSplits:
     """The experiment's data; a plug-in is given its options, and ``seed`` where it asks for that.
 
+    The split is that of the run's seed, unless the option ``split_seed`` fixes one for all runs.
     A plug-in returns ``DataSplits``, or arrays x and y that are split as those of an ``.npz`` file.
     """
-    name, options, seed = experiment.data.name, dict(experiment.data.options), experiment.training.seed
+    name, options = experiment.data.name, dict(experiment.data.options)
+    seed = options.pop("split_seed", experiment.training.seed)
     if not plugins.is_plugin(name):
         return data.load(name, seed=seed, **options)
     fold = options.pop("fold", None)

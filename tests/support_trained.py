@@ -12,11 +12,11 @@ X = np.random.default_rng(0).normal(50, 9, (120, 3))
 COLOURS = ("blue", "green", "red")
 
 
-def train(folder: Path, model: str, **data: Any) -> Path:
+def train(folder: Path, model: str | dict[str, Any], **data: Any) -> Path:
     """A run of one epoch into ``folder``; ``data`` is the section of that name."""
     experiment = {
-        "data": {"validation": 0.25, "test": 0.25, **data},
-        "model": {"name": model},
+        "data": data if "path" not in data else {"validation": 0.25, "test": 0.25, **data},
+        "model": {"name": model} if isinstance(model, str) else model,
         "method": {"name": "erm"},
         "loss": {"name": "default"},
         "epochs": 1,

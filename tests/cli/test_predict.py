@@ -90,7 +90,7 @@ def test_a_file_is_overwritten_only_by_force(fruits: Path, tmp_path: Path) -> No
     command = ("predict", fruits, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
     refused = call(*command)
     assert refused.exit_code == 2
-    assert "out.csv exists: choose another --out, or --force to overwrite it" in told(refused)
+    assert "out.csv exists: choose another name, or --force to overwrite it" in told(refused)
     assert (tmp_path / "out.csv").read_text() == "mine"
     assert call(*command, "--force").exit_code == 0
     assert (tmp_path / "out.csv").read_text().startswith("row,prediction")
@@ -102,8 +102,11 @@ def test_a_file_is_overwritten_only_by_force(fruits: Path, tmp_path: Path) -> No
         (["no-run", "new.csv"], "no-run is not the folder of a run"),
         (["RUN", "none.csv"], "none.csv: expected a table, got no such file"),
         (["RUN", "short.csv"], "expected columns 'colour', 'ripe', got size, other"),
-        (["RUN", "new.csv", "-o", "out.xls"], "--out must end in .csv, .tsv, .npz, .parquet, got 'out.xls'"),
-        (["RUN", "new.csv", "-o", "none/out.csv"], "--out must be in a folder that exists, got none"),
+        (
+            ["RUN", "new.csv", "-o", "out.xls"],
+            "the file must end in .csv, .tsv, .npz, .parquet, got 'out.xls'",
+        ),
+        (["RUN", "new.csv", "-o", "none/out.csv"], "the file must be in a folder that exists, got none"),
         (["RUN", "new.csv", "--keep", "ids"], "unknown column of --keep 'ids'; did you mean 'id'?"),
         (
             ["RUN", "new.csv", "-o", "out.parquet"],

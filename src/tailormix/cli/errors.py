@@ -32,6 +32,8 @@ EXTRAS = {
     "sklearn": "train",
     "tomli_w": "train",
     "optuna": "tune",
+    "onnx": "export",
+    "onnxscript": "export",
     "accelerate": "huggingface",
     "transformers": "huggingface",
     "lightning": "lightning",

@@ -86,11 +86,11 @@ def answers(run: TrainedRun, source: Path, *, coverage: float, calibrated: bool)
 def check_out(out: Path, formats: Sequence[str], *, force: bool) -> None:
     """Raise, before any work starts, where a file cannot be written."""
     if out.suffix not in formats:
-        raise ValueError(f"--out must end in {', '.join(formats)}, got {out.name!r}")
+        raise ValueError(f"the file must end in {', '.join(formats)}, got {out.name!r}")
     if not out.parent.is_dir():
-        raise ValueError(f"--out must be in a folder that exists, got {out.parent}")
+        raise ValueError(f"the file must be in a folder that exists, got {out.parent}")
     if out.exists() and not force:
-        raise ValueError(f"{out} exists: choose another --out, or --force to overwrite it")
+        raise ValueError(f"{out} exists: choose another name, or --force to overwrite it")
 
 
 def row_names(run: TrainedRun, source: Path, keep: Sequence[str], rows: int) -> dict[str, Array]:

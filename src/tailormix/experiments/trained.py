@@ -109,12 +109,16 @@ class TrainedRun:
         probabilities: Array = logits.softmax(1).numpy()
         return probabilities
 
-    def predict(self, X: Any) -> Array:
-        """The most probable class of each row (n,), or the predicted values in the user's units."""
+    def predict(self, X: Any, *, dropout: bool = True) -> Array:
+        """The most probable class of each row (n,), or the predicted values in the user's units.
+
+        Values are means over passes with dropout, if the model has some; else, and with ``dropout=False``,
+        those of the plain pass.
+        """
         if self.task == "classification":
             chosen: Array = self.classes[self.predict_proba(X).argmax(1)]
             return chosen
-        return _one_column(self._moments(X)[0])
+        return _one_column(self._moments(X, dropout=dropout)[0])
 
     def predict_interval(
         self, X: Any, coverage: float = 0.9, *, calibrated: bool = True, dropout: bool = True
@@ -136,41 +140,58 @@ class TrainedRun:
 
     def _moments(self, X: Any, *, calibrated: bool = True, dropout: bool = True) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation (n, outputs), float64, in the user's units."""
-        random = dropout and has_dropout(self.model)
-        found = [self._passes(x, number, random=random) for number, x in enumerate(self._inputs(X))]
-        mean, std = (torch.cat(parts).double().cpu() for parts in zip(*found, strict=True))
         centre, spread = self.target_units
+        if not (dropout and has_dropout(self.model)):
+            mean = torch.cat(forward_batches(self.model, self._inputs(X))).double().cpu() * spread + centre
+            std = self.constant_std() if calibrated else torch.zeros_like(self.target_scale)
+            return mean * self.target_scale, std.expand_as(mean)
+        mean, std = self._passes(X)
         mean, std = mean * spread + centre, std * spread
         if calibrated and self.calibrator is not None:
-            own = random or self.calibrator.fitted.constant
-            std = self.calibrator.transform(std) if own else self.calibration_error.expand_as(mean)
+            std = self.calibrator.transform(std)
         return mean * self.target_scale, std * self.target_scale
 
-    def _passes(self, x: Tensor, number: int, *, random: bool) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation over the passes of one batch, the ``number``-th, as in training."""
-        if not random:
-            (mean,) = forward_batches(self.model, [x])
-            return mean, torch.zeros_like(mean)
-        seed = derive(self.seed, Stream.DROPOUT, number, 0)
-        found = predict_with_dropout(self.model, x, samples=self.samples, seed=seed)
-        return found.mean, found.std
+    def _passes(self, X: Any) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation over passes with dropout; batches have the seeds of the evaluation."""
+        found = [
+            predict_with_dropout(
+                self.model, x, samples=self.samples, seed=derive(self.seed, Stream.DROPOUT, number, 0)
+            )
+            for number, x in enumerate(self._inputs(X))
+        ]
+        mean, std = torch.cat([part.mean for part in found]), torch.cat([part.std for part in found])
+        return mean.double().cpu(), std.double().cpu()
 
-    @property
-    def calibration_error(self) -> Tensor:
-        """Root mean squared error (outputs,) on the split that calibrated, in the units of the results."""
+    def constant_std(self) -> Tensor:
+        """One standard deviation per output (outputs,) in the user's units: the root mean squared error.
+
+        That of the split which calibrated; 0 where none did.
+        """
+        if self.calibrator is None:
+            return torch.zeros_like(self.target_scale)
+        if self.calibrator.fitted.constant:
+            std: Tensor = self.calibrator.transform(torch.zeros(len(self.calibrator.fitted.zero)).double())
+            return std * self.target_scale
         stored = load_predictions(_need(self.path, FILES[self.calibrator.provenance.split]))
-        return torch.from_numpy(stored.mean - stored.targets).double().square().mean(0).sqrt()
+        error = torch.from_numpy(stored.mean - stored.targets).double().square().mean(0).sqrt()
+        return error * self.target_scale
 
     def _inputs(self, X: Any) -> Iterator[Tensor]:
         """Inputs of the model, in batches of the size that the run was evaluated with."""
-        arrays = isinstance(X, (str, Path)) and Path(X).suffix in (".npy", ".npz")
-        if arrays and isinstance(self.preprocessing, TablePreprocessing):
-            X = read_array(X)[1]  # columns in the order of the table
-        raw = self.preprocessing.read(X)
+        raw = self._read(X)
         if len(raw) == 0:
             raise ValueError("X must have a row or more, got none")
         device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
         return (self.preprocessing(part.to(device)) for part in torch.split(raw, ROWS))
+
+    def _read(self, X: Any) -> Tensor:
+        """Raw inputs (n, ...); arrays for a run on a table have its columns in their order."""
+        if isinstance(self.preprocessing, TablePreprocessing):
+            if isinstance(X, torch.Tensor) and X.shape[1:] == (len(self.preprocessing.columns),):
+                return X.double()  # cells as the preprocessing codes them
+            if isinstance(X, (str, Path)) and Path(X).suffix in (".npy", ".npz"):
+                X = read_array(X)[1]
+        return self.preprocessing.read(X)
 
     def _check_task(self, task: Task, asked: str, other: str) -> None:
         if self.task != task:
@@ -309,7 +330,7 @@ def _need(path: Path, name: str) -> Path:
     if not (path / name).is_file():
         raise RunError(
             f"{path} cannot be used: {name} is missing; it was lost, or an older version made the run: "
-            "train it again into another folder"
+            "train it again with --force"
         )
     return path / name
 

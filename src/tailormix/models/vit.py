@@ -110,7 +110,7 @@ class Embed(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Cut into patches, put the class token first, add positions."""
         patches = self.patches(x).flatten(2).transpose(1, 2)
-        token = self.token.expand(len(x), -1, -1)
+        token = self.token.expand(x.shape[0], -1, -1)
         return torch.cat([token, patches], dim=1) + self.positions
 
 

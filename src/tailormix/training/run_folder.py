@@ -52,9 +52,12 @@ def set_aside(folder: Path) -> Path | None:
     """Rename the folder of a run that has begun to ``NAME.old-1``, or the next free number; return that."""
     if not has_begun(folder):
         return None
-    with locked(folder):
-        names = (folder.with_name(f"{folder.name}{OLD}{number}") for number in itertools.count(1))
-        return folder.rename(next(path for path in names if not checkpoint.is_there(path)))
+    names = (folder.with_name(f"{folder.name}{OLD}{number}") for number in itertools.count(1))
+    try:
+        with locked(folder):
+            return folder.rename(next(path for path in names if not checkpoint.is_there(path)))
+    except OSError as error:
+        raise RunError(f"cannot move {folder} aside ({error.strerror}): choose another --out") from error
 
 
 def is_aside(folder: Path) -> bool:

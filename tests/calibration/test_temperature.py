@@ -136,6 +136,28 @@ def test_temperature_is_the_mode_under_the_prior(
     assert scaler.converged
 
 
+def test_a_validation_split_without_errors_does_not_ruin_new_rows() -> None:
+    """Calibrated logits, 180 rows that happen to be all right: NLL of 360 others, after over before."""
+    ratios: dict[float | None, list[float]] = {None: [], PRIOR: []}
+    for seed in range(60):
+        random = torch.Generator().manual_seed(seed)
+        top = torch.randint(0, 10, (540,), generator=random)
+        logits = torch.randn(540, 10, generator=random).scatter_add(
+            1, top[:, None], 6 + 6 * torch.rand(540, 1, generator=random)
+        )
+        targets = torch.multinomial(logits.softmax(1), 1, generator=random)[:, 0]
+        if not torch.equal(logits[:180].argmax(1), targets[:180]):
+            continue
+        for prior, found in ratios.items():
+            scaler = TemperatureScaling(prior=prior).fit(logits[:180], targets[:180])
+            after = nll(scaler.transform(logits[180:]), targets[180:])
+            found.append(after / nll(logits[180:], targets[180:]))
+    assert len(ratios[PRIOR]) > 5
+    assert np.mean(ratios[None]) > 30
+    assert np.mean(ratios[PRIOR]) < 1.1
+    assert np.max(ratios[PRIOR]) < 1.25
+
+
 def test_a_fit_that_rests_on_the_prior_says_so_in_one_sentence() -> None:
     right = torch.eye(3).repeat(60, 1) * 4
     fitted = TemperatureScaling().fit(right, right.argmax(1)).fitted

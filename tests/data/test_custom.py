@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tailormix.data import DataError, load
 
@@ -160,3 +162,31 @@ def test_a_value_that_does_not_fit_is_named_wherever_it_is(tmp_path: Path) -> No
     for seed in range(3):
         with pytest.raises(DataError, match="line 35, column 'a': expected a number as in 39 of 40 rows"):
             load("table", path=table(tmp_path, "\n".join(["a,b", *rows])), seed=seed)
+
+
+TOKENS = st.sampled_from(
+    [*',;\t|\n"_', "1", "2.5", "NA", "red", "yes", "inf", "1e300", "ü", "\r\n", " ", "\0"]
+)
+
+
+@given(st.lists(TOKENS, max_size=30).map("".join), st.sampled_from(["auto", "classification", "regression"]))
+def test_any_text_is_read_or_refused_in_one_line(tmp_path_factory, text: str, task: Any) -> None:
+    """What is read is finite, and the same when it is read once more by the preprocessing."""
+    rows = "".join(f"{k},{'ab'[k % 2]},{k / 4}\n" for k in range(3))
+    path = table(tmp_path_factory.mktemp("any"), f"x,w,y\n{rows}{text}")
+    told, splits = "", None
+    try:
+        splits = load("table", path=path, task=task)
+    except DataError as error:
+        told = str(error)
+    assert "\n" not in told
+    if splits is None:
+        return
+    inputs = splits.preprocessing(splits.preprocessing.read(path))
+    assert inputs.isfinite().all()
+    assert torch.equal(splits.train.inputs, inputs[splits.train.ids])
+
+
+def test_one_row_for_training(tmp_path: Path) -> None:
+    splits = load("table", path=table(tmp_path, "a,b\n1,x\n2,y\n3,x\n"), validation=0.3, test=0.3)
+    assert [len(part) for part in (splits.train, splits.validation, splits.test)] == [1, 1, 1]

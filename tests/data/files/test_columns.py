@@ -48,6 +48,7 @@ def test_one_word_among_numbers_is_likely_to_be_a_mistake() -> None:
     [
         (["1", "x"], "numbers", "my.csv: line 3, column 'c': expected a number, got 'x'"),
         (["1", "-inf"], "numbers", "line 3, column 'c': expected a finite number, got '-inf'"),
+        (["1", "-1e200"], "numbers", "line 3, column 'c': expected a number below 1e150, got '-1e200'"),
         ([1.0, np.inf], "numbers", "line 3, column 'c': expected a finite number, got inf"),
         (["yes", "perhaps"], "booleans", "line 3, column 'c': expected true or false.*, got 'perhaps'"),
         ([0.0, 2.0], "booleans", "line 3, column 'c': expected true or false.*, got 2.0"),

@@ -137,7 +137,7 @@ def test_what_was_written_is_read(tmp_path: Path, table: tuple[list[str], list[l
         assert list(column.cells) == [None if word.lower() in gone else word for word in expected]
 
 
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1), st.sampled_from([".", ","]))
+@given(st.lists(st.floats(-1e150, 1e150), min_size=1), st.sampled_from([".", ","]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_numbers_keep_every_bit(tmp_path: Path, numbers: list[float], decimal: str) -> None:
     rows = "".join(f"{number!r}|0\n".replace(".", decimal) for number in numbers)

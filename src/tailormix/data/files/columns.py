@@ -24,6 +24,8 @@ Kind = Literal["number", "boolean", "category"]
 MISSING = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?"})
 #: words for truth values, in small letters
 TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+#: squares of larger numbers are no numbers any more
+LARGEST, BELOW = 1e150, "a number below 1e150"
 #: numbers among which a word is taken for a mistake
 MOSTLY = 0.9
 
@@ -111,8 +113,9 @@ class Column:
         values = self._parsed if self.cells.dtype == object else self.cells.astype(np.float64)
         if self.cells.dtype == object and self._words_among_numbers:
             raise self.error(self._first_word(), "a number")
-        if np.isinf(values).any():
-            raise self.error(int(np.flatnonzero(np.isinf(values))[0]), "a finite number")
+        for wrong, expected in ((np.isinf(values), "a finite number"), (np.abs(values) > LARGEST, BELOW)):
+            if wrong.any():
+                raise self.error(int(np.flatnonzero(wrong)[0]), expected)
         return values
 
     def booleans(self) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import itertools
@@ -10,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tailormix.data.files.columns import Column
 from tailormix.data.files.location import DataError, check_file, unusable
@@ -35,6 +38,7 @@ class Table:
         return len(next(iter(self.columns.values()), ()))
 
     def __getitem__(self, rows: Any) -> Table:
+        rows = np.asarray(rows)  # a tensor of one row would be taken for a number
         return replace(self, columns={name: column[rows] for name, column in self.columns.items()})
 
 
@@ -128,11 +132,11 @@ def _read_text(path: Path, delimiter: str | None, encoding: str | None, decimal:
 
 def _decode(path: Path, encoding: str | None) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and a note where its encoding is a guess."""
-    contents = path.read_bytes()
-    marked = "utf-16" if contents[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    contents = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    marked = "utf-16" if contents[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8"
     for name in [encoding] if encoding else [marked, "cp1252", "latin-1"]:
         try:
-            text = contents.decode(name).removeprefix("\ufeff")
+            text = contents.decode(name)
         except LookupError as error:
             raise ValueError(f"unknown encoding {encoding!r}") from error
         except UnicodeError as error:

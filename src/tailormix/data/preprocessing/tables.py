@@ -138,7 +138,7 @@ class TablePreprocessing(Preprocessing):
         ]
         fitted = cls(columns, reading)
         raw = fitted.read(table)
-        fitted._measure(raw if rows is None else raw[rows])
+        fitted._measure(raw if rows is None else raw[torch.as_tensor(rows)])
         return fitted
 
     def read(self, source: Any) -> Tensor:

@@ -14,9 +14,9 @@ from tailormix.experiments.experiment import Experiment
 from tailormix.losses.registry import LOSSES
 from tailormix.methods import METHODS
 from tailormix.training import make_fabric
-from tailormix.training.loop import Trainer
 from tailormix.training.optimisation import TrainingBatch, train_epoch
 from tailormix.training.progress import silent
+from tailormix.training.trainer import Trainer
 
 ONLY_CLASSES = {"rankmixup", "rankmixup-mrl", "mit-l", "mit-a", "remix"}
 ONLY_NUMBERS = {"c-mixup"}

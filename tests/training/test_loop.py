@@ -18,8 +18,8 @@ from tailormix.experiments import read
 from tailormix.experiments.experiment import fingerprint
 from tailormix.methods import build_method
 from tailormix.training import Choice, Settings, Setup, checkpoint, make_fabric, run, run_folder
-from tailormix.training.loop import is_better
 from tailormix.training.progress import silent
+from tailormix.training.trainer import is_better
 from training.runs import listener, rows_of, train
 
 

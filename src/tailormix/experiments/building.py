@@ -25,8 +25,8 @@ from tailormix.method import Method
 from tailormix.methods import build_method
 from tailormix.objectives.mixed import squared_error
 from tailormix.strength import AutoStrength
-from tailormix.training.loop import Setup
 from tailormix.training.seeding import Stream, derive
+from tailormix.training.trainer import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

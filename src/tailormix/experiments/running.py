@@ -14,9 +14,10 @@ from tailormix.experiments.shifts import evaluate_shifts, missing_shifts
 from tailormix.experiments.trained import save_description
 from tailormix.methods import METHODS
 from tailormix.training import run_folder
-from tailormix.training.loop import NonFiniteLoss, begin, conclude, make_fabric, run
+from tailormix.training.loop import begin, conclude, make_fabric, run
 from tailormix.training.progress import silent, tensorboard
 from tailormix.training.together import fit_together
+from tailormix.training.trainer import NonFiniteLoss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
     from tailormix.experiments.experiment import Experiment
-    from tailormix.training.loop import Setup
     from tailormix.training.progress import Reporter
+    from tailormix.training.trainer import Setup
 
 
 def run_experiment(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
     from tailormix.experiments.experiment import Experiment
-    from tailormix.training.loop import Setup
+    from tailormix.training.trainer import Setup
 
 
 #: CIFAR-C: all 19 corruptions of a severity together, then the mean over severities, as released

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tailormix.data.splits import Split
-    from tailormix.training.loop import Setup
     from tailormix.training.settings import Settings
+    from tailormix.training.trainer import Setup
 
 
 ROWS = 1024  # of one pass without gradient: fast enough, and small enough for a series of 321 clients

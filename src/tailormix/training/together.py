@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tailormix.training.joint_step import JointStep, NotStackable, check_joint
-from tailormix.training.loop import NonFiniteLoss
 from tailormix.training.optimisation import build_optimiser
 from tailormix.training.signals import Interrupted, stop_on_signal
+from tailormix.training.trainer import NonFiniteLoss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torch import Tensor, optim
 
-    from tailormix.training.loop import Trainer
+    from tailormix.training.trainer import Trainer
 
 #: settings in which runs that are trained together may differ
 FREE = ("seed", "optimiser", "schedule", "checkpoint_every", "also", "clip")

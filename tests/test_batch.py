@@ -106,7 +106,17 @@ def test_partner_has_one_axis() -> None:
         Plan(torch.tensor([[1], [0]]), torch.ones(2))
 
 
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_a_label_out_of_range_is_no_row_without_a_class() -> None:
+    """Where values cannot be looked at, both mixtures that such a label enters are NaN, whatever their λ."""
+    y = torch.tensor([0, 5, 1, 2])
+    assert one_hot(y, 3).isnan().all(1).tolist() == [False, True, False, False]
+    plan = Plan(torch.tensor([1, 2, 3, 0]), torch.tensor([1.0, 0.5, 0.0, 0.5]))
+    rows = Mixed(torch.rand(4, 1), plan, Batch(torch.rand(4, 1), y)).targets(3)
+    assert rows.isnan().all(1).tolist() == [True, True, False, False]
+    assert rows[2:].sum(1).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.int16, torch.int32, torch.int64])
 @pytest.mark.parametrize("classes", [200, 600])
 def test_indices_of_any_kind(dtype: torch.dtype, classes: int) -> None:
     y = torch.tensor([0, 7, 199]).to(dtype)

@@ -261,7 +261,6 @@ def test_unwrap() -> None:
     model = Counting()
     assert unwrap(model) is model
     assert unwrap(nn.DataParallel(model)) is model
-    assert list(embedding_layers(nn.DataParallel(model), "head")) == ["head"]
     assert unwrap(torch.compile(nn.DataParallel(model), backend="eager")) is model
 
 
@@ -331,3 +330,41 @@ def test_models_are_remembered_weakly() -> None:
     del model
     gc.collect()
     assert gone() is None
+
+
+def test_layers_that_came_later_are_found() -> None:
+    """What was remembered holds for the same linear layers only."""
+    model, x = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3)), torch.rand(5, 6)
+    assert embed(model, x).shape == (5, 8)
+    model.append(nn.Linear(3, 2))
+    torch.testing.assert_close(embed(model, x), model[:3](x).detach())
+    del model[2:]
+    model[0] = nn.Linear(6, 4)
+    assert torch.equal(embed(model, x), x)
+
+
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_statistics_may_be_updated_as_by_the_released_code(momentum: float | None) -> None:
+    """The running statistics are those of two passes in training mode: of the clean and the mixed batch."""
+    torch.manual_seed(0)
+    model, x, y = conv_net(), torch.rand(8, 3, 6, 6), torch.arange(8) % 3
+    model[1].momentum = momentum
+    twin = copy.deepcopy(model)
+    h = embed(twin, x)
+    method = SKMixup(num_classes=3, update_statistics=True)
+    loss = method.loss(model, x, y, generator=torch.Generator().manual_seed(1))
+    mixed, _ = method(x, y, h, generator=torch.Generator().manual_seed(1))
+    twin(x), twin(mixed)
+    assert loss.isfinite()
+    assert model[1].num_batches_tracked.item() == 2
+    torch.testing.assert_close(dict(model.named_buffers()), dict(twin.named_buffers()))
+    torch.testing.assert_close(embed(model, x, update_statistics=True), h)  # the embeddings are the same
+    assert all(module.training for module in model.modules())
+
+
+def test_statistics_of_frozen_layers_are_never_updated() -> None:
+    model = conv_net()
+    model[1].eval()
+    before = copy.deepcopy(model.state_dict())
+    embed(model, torch.rand(4, 3, 6, 6), update_statistics=True)
+    torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)

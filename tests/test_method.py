@@ -1,6 +1,7 @@
 """Methods: the dictionary, the pool, embeddings in a step, plans handed over."""
 
 import dataclasses
+import functools
 
 import pytest
 import torch
@@ -176,3 +177,57 @@ def test_default_device_does_not_matter() -> None:
         got = Mixup(0.5, num_classes=3)(X, Y, generator=seeded())
     assert torch.equal(got[0], expected[0])
     assert torch.equal(got[1], expected[1])
+
+
+@pytest.mark.parametrize(
+    "name", ["sk-mixup", "sk-regmixup", "sk-manifold-mixup", "quantile-mixup", "two-beta"]
+)
+@pytest.mark.parametrize("needed", [True, False])
+def test_an_unknown_embedding_layer_fails_at_the_first_call(name: str, needed: bool) -> None:
+    """Also where no embeddings are needed, which would hide it until they are."""
+    method = build_method(name, embedding_layer="haed", space="embedding" if needed else "input")
+    with pytest.raises(ValueError, match=r"unknown layer 'haed'; did you mean 'head'\?"):
+        method.loss(Counting(), X, Y)
+
+
+def test_plans_for_another_batch_are_refused() -> None:
+    """A negative partner would be counted from the end where the inputs are in channels-last."""
+    with pytest.raises(ValueError, match="partner must hold indices >= 0, got -1"):
+        Plan(torch.tensor([-1, 0]), torch.ones(2))
+    with pytest.raises(
+        TypeError, match=r"partner must hold indices \(torch.int64\), got dtype torch.float32"
+    ):
+        Plan(torch.ones(2), torch.ones(2))
+    plan = Plan(torch.arange(1, 9), torch.ones(8))
+    for carry_out in (Mixup(num_classes=3), functools.partial(Mixup().loss, Counting())):
+        with pytest.raises(ValueError, match=r"partner must lie in 0\.\.7, got 8"):
+            carry_out(X, Y, plan=plan)
+    pooled = Mixup(partners="pool", num_classes=3).fit(torch.rand(9, 6), torch.zeros(9).long())
+    assert pooled(X, Y, plan=plan)[0].shape == X.shape
+
+
+UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+
+
+@pytest.mark.parametrize("dtype", [*UNSIGNED, torch.int8, torch.int32])
+@pytest.mark.parametrize("name", ["erm", "mixup", "sk-mixup", "regmixup", "rankmixup", "mit-l", "remix"])
+def test_labels_of_any_integer_type(name: str, dtype: torch.dtype) -> None:
+    model, y = Counting(), Y.to(dtype)
+    losses = [build_method(name).fit(X, y).loss(model, X, y, generator=seeded()) for y in (Y, y)]
+    assert losses[0].item() == losses[1].item()
+
+
+@pytest.mark.parametrize("dtype", UNSIGNED)
+def test_labels_of_a_pool_of_any_integer_type(dtype: torch.dtype) -> None:
+    fitted = [
+        Mixup(partners="pool", num_classes=3).fit(X, y)(X, Y, generator=seeded()) for y in (Y, Y.to(dtype))
+    ]
+    torch.testing.assert_close(*fitted)
+    with pytest.raises(ValueError, match=r"y must lie in 0\.\.2 \(num_classes=3\), got 0\.\.7"):
+        Mixup(partners="pool", num_classes=3).fit(X, torch.arange(8).to(dtype))
+
+
+def test_tokens_are_not_taken_for_images() -> None:
+    model = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Flatten(), torch.nn.Linear(20, 3))
+    with pytest.raises(TypeError, match=r"got dtype torch.int64: for tokens, pass their embeddings"):
+        SKMixup().loss(model, torch.randint(9, (8, 5)), Y)

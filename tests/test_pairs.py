@@ -16,7 +16,7 @@ from sklearn.neighbors import KernelDensity
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from nets import Scripted, batch, seeded
-from tailormix import CMixup, KMixup
+from tailormix import CMixup, KMixup, checks
 from tailormix.batch import Batch, Draws, Pool
 from tailormix.kernel import all_distances
 from tailormix.pairs import (
@@ -350,3 +350,25 @@ def test_bad_settings_of_optimal_transport() -> None:
         KMixup(k=2.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="unknown space"):
         OptimalTransport(space="pixels")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_label_density_needs_finite_labels(value: float) -> None:
+    x, y = torch.zeros(4, 1), torch.tensor([[0.0], [1.0], [2.0], [3.0]])
+    wrong = y.clone()
+    wrong[2] = value
+    message = "y must be finite for C-Mixup, got NaN or infinity in row 2"
+    with pytest.raises(ValueError, match=message):
+        CMixup().fit(x, wrong)
+    for method in (CMixup(partners="batch"), CMixup().fit(x, y)):
+        with pytest.raises(ValueError, match=message):
+            method.plan(x, wrong)
+
+
+def test_label_density_where_labels_cannot_be_looked_at() -> None:
+    """A NaN gets some partner of the batch, and its own loss is NaN."""
+    y = torch.tensor([0.0, math.nan, 2.0])
+    with checks.trusted():
+        x, mixed = CMixup(partners="batch")(torch.zeros(3, 1), y)
+    assert x.shape == (3, 1)
+    assert mixed[1].isnan()

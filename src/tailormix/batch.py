@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from tailormix import checks
 from tailormix.embeddings import rewrite_output, unwrap
@@ -53,6 +52,11 @@ class Plan:
         shape = self.partner.shape
         if len(shape) != 1:
             raise ValueError(f"partner must have shape (n,), got {tuple(shape)}")
+        if self.partner.dtype not in (torch.int64, torch.int32):
+            raise TypeError(f"partner must hold indices (torch.int64), got dtype {self.partner.dtype}")
+        readable = self.partner.is_cpu and not torch.compiler.is_compiling() and not checks.TRUSTING.get()
+        if readable and bool((self.partner < 0).any()):
+            raise ValueError(f"partner must hold indices >= 0, got {int(self.partner.min())}")
         for name in ("lam", "lam_targets", "tau", "distance"):
             value = getattr(self, name)
             if value is not None and value.shape != shape:
@@ -194,16 +198,19 @@ class Batch:
                 raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
         if y.is_complex():
             raise TypeError(f"y must hold class indices or real numbers, got dtype {y.dtype}")
-        if y.dtype == torch.bool:
-            self.y = y = y.long()
         if not y.is_floating_point() and y.dim() != 1:
-            raise ValueError(f"class indices must have shape (n,), got {tuple(y.shape)}")
+            raise ValueError(
+                f"class indices must have shape (n,), got {tuple(y.shape)}: several labels per sample go as "
+                "y.float(), with num_classes and a criterion per class"
+            )
         if y.is_floating_point() and self.num_classes is not None and y.shape != (len(x), self.num_classes):
             soft = (len(x), self.num_classes)
             raise ValueError(f"soft targets must have shape {soft}, got {tuple(y.shape)}")
         self.classification = self.num_classes is not None or not y.is_floating_point()
-        if self.num_classes is not None and not y.is_floating_point():
-            check_range(y, self.num_classes)
+        if not y.is_floating_point():
+            self.y = y = y.long()
+            if self.num_classes is not None:
+                check_range(y, self.num_classes)
 
     def __len__(self) -> int:
         return self.x.shape[0]
@@ -215,6 +222,8 @@ class Batch:
         """
         if space is None:
             space = "embedding" if self.classification else "label"
+            if not self.classification:
+                reject_class_rows(self.y, "space='label'")
         if space == "label":
             return self._label_points(self.y)
         if space != "embedding":
@@ -297,7 +306,10 @@ class Mixed:
             classes = batch.num_classes or num_classes
             if classes is None:
                 raise ValueError("num_classes is needed to turn class indices into soft targets, got None")
-            mine, theirs = one_hot(mine, classes), None if theirs is None else one_hot(theirs, classes)
+            mine = one_hot(mine, classes)
+            if theirs is not None:
+                check_range(theirs, classes)
+                theirs = one_hot(theirs, classes)
         return plan.blend(mine, theirs)
 
     def weight(self) -> Tensor | None:
@@ -313,33 +325,56 @@ class Mixed:
 
 
 def one_hot(y: Tensor, num_classes: int) -> Tensor:
-    """Class indices (n,) as rows (n, C) of the default dtype.
+    """Class indices (n,) as rows (n, C) of the default dtype; NaN for an index that is no class.
 
-    >>> one_hot(torch.tensor([1, 0]), 2)
+    Where values cannot be looked at, on a GPU and in compiled code, such a label so makes the loss NaN. It is
+    never a row without a class.
+
+    >>> one_hot(torch.tensor([1, 0, 2]), 2)
     tensor([[0., 1.],
-            [1., 0.]])
+            [1., 0.],
+            [nan, nan]])
     """
-    try:
-        return functional.one_hot(y.long(), num_classes).to(torch.get_default_dtype())
-    except RuntimeError:
-        check_range(y, num_classes)
-        raise
+    classes = torch.arange(num_classes, device=y.device)
+    rows = (y.long()[:, None] == classes).to(torch.get_default_dtype())
+    return rows / rows.sum(1, keepdim=True)  # divides by 1, or by 0 where no class is meant
 
 
 def check_range(y: Tensor, num_classes: int) -> None:
     """Reject class indices out of range, where looking at them is free."""
-    if not checks.readable(y) or not y.numel():
+    if not y.is_cpu or torch.compiler.is_compiling() or checks.TRUSTING.get() or not y.numel():
         return
-    low, high = (int(bound) for bound in y.long().aminmax())
+    low, high = (int(bound) for bound in y.aminmax())
     if low < 0 or high >= num_classes:
         raise ValueError(f"y must lie in 0..{num_classes - 1} (num_classes={num_classes}), got {low}..{high}")
+
+
+def reject_class_rows(y: Tensor, otherwise: str) -> None:
+    """Reject rows (n, C) of probabilities, or of zeros and ones, where they would be taken for real targets.
+
+    ``otherwise`` is what to say where they are real targets indeed.
+    """
+    if y.dim() != 2 or y.shape[1] < 2 or not checks.readable(y):
+        return
+    labels = ((y == 0) | (y == 1)).all()
+    probabilities = (y >= 0).all() & ((y.sum(1) - 1).abs() < 1e-3).all()
+    if bool(labels | probabilities):
+        raise ValueError(
+            f"y of shape {tuple(y.shape)} looks like classes, one per column: pass "
+            f"num_classes={y.shape[1]} to the method for classification, or {otherwise} for real targets"
+        )
 
 
 def _reject_inputs(x: Any) -> NoReturn:
     if not isinstance(x, Tensor):
         raise TypeError(f"x must be a tensor, got {type(x).__name__}")
-    if not x.is_floating_point():
+    if x.dtype == torch.uint8:
         raise TypeError(f"x must be floating point, got dtype {x.dtype}: convert images with x.float() / 255")
+    if not x.is_floating_point():
+        raise TypeError(
+            f"x must be floating point to be mixed, got dtype {x.dtype}: for tokens, pass their embeddings "
+            "and the rest of the model (MixupTrainer does so)"
+        )
     raise ValueError(f"x must hold at least one sample, got shape {tuple(x.shape)}")
 
 

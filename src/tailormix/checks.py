@@ -149,18 +149,18 @@ def readable(tensor: Tensor) -> bool:
     """
     from torch.compiler import is_compiling
 
-    return tensor.is_cpu and not is_compiling() and not _TRUSTING.get()
+    return tensor.is_cpu and not is_compiling() and not TRUSTING.get()
 
 
-#: whether values are trusted on every device
-_TRUSTING: ContextVar[bool] = ContextVar("trusting", default=False)
+#: whether values are trusted on every device; where every batch passes, this is asked without the function
+TRUSTING: ContextVar[bool] = ContextVar("trusting", default=False)
 
 
 @contextlib.contextmanager
 def trusted() -> Iterator[None]:
     """While open, no tensor is :func:`readable`: inside ``torch.func.vmap`` values cannot be looked at."""
-    token = _TRUSTING.set(True)
+    token = TRUSTING.set(True)
     try:
         yield
     finally:
-        _TRUSTING.reset(token)
+        TRUSTING.reset(token)

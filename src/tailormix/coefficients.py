@@ -269,7 +269,7 @@ class Remix:
             return self
         if y.is_floating_point() and (y.dim() != 2 or y.shape[1] < 2 or bool((y < 0).any())):
             raise ValueError("Remix counts classes: y must hold class indices or soft rows, got real targets")
-        counts = y.sum(0) if y.is_floating_point() else torch.bincount(y.long())
+        counts = y.sum(0) if y.is_floating_point() else torch.bincount(y)
         return replace(self, counts=tuple(counts.tolist()))
 
     def __call__(self, batch: Batch, partner: Tensor, draws: Draws) -> Plan:
@@ -298,7 +298,9 @@ class Remix:
             if batch.num_classes is not None:
                 check_range(y, batch.num_classes)
             raise ValueError(f"counts must hold every class, got {len(self.counts)} for class {int(y.max())}")
-        return counts[y.long()]
+        return counts[
+            y.clamp(0, len(counts) - 1)
+        ]  # a label out of range makes its targets NaN, as everywhere
 
 
 @dataclass(frozen=True)

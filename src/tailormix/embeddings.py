@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import torch
 from torch import nn
@@ -17,11 +17,27 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-_LAST_LINEAR: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()  # found in a first pass
+P = ParamSpec("P")
+T = TypeVar("T")
 FEATURES_LAST = (nn.Linear, nn.LayerNorm, nn.MultiheadAttention, nn.TransformerEncoderLayer)
+# The linear layer that ran last in a model's first pass, among which linear layers.
+_LAST_LINEAR: weakref.WeakKeyDictionary[nn.Module, tuple[str, list[str]]] = weakref.WeakKeyDictionary()
 
 
-def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
+def outside_compiled_code(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, left out where its caller is compiled, since compiled code ignores hooks added later."""
+
+    @functools.wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> T:
+        # Not as a decorator, which would import the compiler together with the library.
+        untraced: Callable[P, T] = torch.compiler.disable(function)  # type: ignore[no-untyped-call]
+        return untraced(*arguments, **named)
+
+    return call
+
+
+@outside_compiled_code
+def embed(model: nn.Module, x: Tensor, layer: str | None = None, update_statistics: bool = False) -> Tensor:
     """h(x): the input of the model's last linear layer, pooled and flattened, for every sample.
 
     One forward pass without gradient. Dropout is off. BatchNorm layers in training mode use the statistics of
@@ -34,6 +50,7 @@ def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
         x: inputs (n, ...).
         layer: name of the layer whose input is wanted, as in ``model.named_modules()``. By default
             ``model.embedding_layer`` if the model declares it, else the last ``nn.Linear`` that runs.
+        update_statistics: let the pass update BatchNorm's running statistics, as the released code does.
 
     Returns:
         (n, d), detached.
@@ -44,9 +61,9 @@ def embed(model: nn.Module, x: Tensor, layer: str | None = None) -> Tensor:
 
     """
     inner = unwrap(model)
-    if checks.readable(x) and x.dim() == 4 and getattr(inner, "any_memory_format", False):
+    if x.is_cpu and x.dim() == 4 and getattr(inner, "any_memory_format", False) and not checks.TRUSTING.get():
         x = x.contiguous(memory_format=torch.channels_last)
-    with torch.no_grad(), _without_side_effects(inner), catch_input(inner, layer, rows=x.shape[0]) as caught:
+    with torch.no_grad(), _measuring(inner, update_statistics), catch_input(inner, layer, len(x)) as caught:
         inner(x)
     return caught()
 
@@ -72,25 +89,26 @@ def find_layer(model: nn.Module, name: str) -> nn.Module:
 
 def embedding_layers(model: nn.Module, name: str | None) -> dict[str, nn.Module]:
     """The layer whose input is the embedding; or all linear layers, of which it is the last one to run."""
-    inner = unwrap(model)
-    name = name or getattr(inner, "embedding_layer", None) or _LAST_LINEAR.get(inner)
-    layers: dict[str, nn.Module] = dict(inner.named_modules())
-    if name in layers:
-        return {name: layers[name]}
+    name = name or getattr(model, "embedding_layer", None)
+    layers: dict[str, nn.Module] = dict(model.named_modules())
     if name is not None:
-        find_layer(inner, name)  # which says what there is
-    linear = {key: module for key, module in layers.items() if isinstance(module, nn.Linear)}
+        return {name: layers[name] if name in layers else find_layer(model, name)}
+    linear = [key for key, module in layers.items() if isinstance(module, nn.Linear)]
     if not linear:
         raise ValueError(
-            f"{type(inner).__name__} has no nn.Linear layer to take embeddings from: pass "
+            f"{type(model).__name__} has no nn.Linear layer to take embeddings from: pass "
             "embedding_layer= with the name of a layer whose input they are, or use space='input'"
         )
-    return dict(linear)
+    last, among = _LAST_LINEAR.get(model, ("", []))
+    return {key: layers[key] for key in ([last] if among == linear else linear)}
 
 
 @contextlib.contextmanager
 def catch_input(model: nn.Module, layer: str | None, rows: int) -> Iterator[Callable[[], Tensor]]:
-    """While open, record what flows into a layer; the function it gives returns that afterwards, (n, d)."""
+    """While open, record what flows into a layer; the function it gives returns that afterwards, (n, d).
+
+    ``model`` is unwrapped, whatever runs it.
+    """
     layers = embedding_layers(model, layer)
     ran: list[str] = []
     caught: list[Tensor] = []
@@ -104,7 +122,7 @@ def catch_input(model: nn.Module, layer: str | None, rows: int) -> Iterator[Call
         name = ran[-1] if ran else next(reversed(layers))
         _check_fired(name, ran.count(name), tuple(caught[0].shape) if caught else (), rows)
         if len(layers) > 1:
-            _LAST_LINEAR[unwrap(model)] = name
+            _LAST_LINEAR[model] = name, list(layers)
         return caught[0]
 
     handles = [
@@ -112,7 +130,7 @@ def catch_input(model: nn.Module, layer: str | None, rows: int) -> Iterator[Call
         for name, module in layers.items()
     ]
     try:
-        with run_eagerly():
+        with torch.compiler.set_stance("force_eager"):  # compiled modules ignore hooks that are added later
             yield result
     finally:
         for handle in handles:
@@ -136,24 +154,16 @@ def rewrite_output(
 
     handle = module.register_forward_hook(replace_output)
     try:
-        with run_eagerly():
+        with torch.compiler.set_stance("force_eager"):
             yield
     finally:
         handle.remove()
     _check_fired(name, len(fired), fired[0] if fired else (), rows)
 
 
-def run_eagerly() -> contextlib.AbstractContextManager[Any]:
-    """While open, compiled modules run eagerly: they ignore hooks that are added after compilation."""
-    if torch.compiler.is_compiling():
-        return contextlib.nullcontext()
-    stance: contextlib.AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
-    return stance
-
-
 @contextlib.contextmanager
-def _without_side_effects(model: nn.Module) -> Iterator[None]:
-    """Everything in eval mode, but for norm layers in training mode, which see the batch and forget it."""
+def _measuring(model: nn.Module, update_statistics: bool) -> Iterator[None]:
+    """Everything in eval mode, but for norm layers in training mode, which see the batch."""
     modules: list[Any] = list(model.modules())
     modes = [module.training for module in modules]
     tracking = [m for m in modules if m.training and getattr(m, "track_running_stats", False)]
@@ -162,9 +172,10 @@ def _without_side_effects(model: nn.Module) -> Iterator[None]:
         for module in modules:
             module.training = False
         for module in tracking:
-            module.training, module.track_running_stats = True, False
-            # InstanceNorm writes to its running statistics even when told not to track them: hide them.
-            module.running_mean = module.running_var = None
+            module.training, module.track_running_stats = True, update_statistics
+            if not update_statistics:
+                # InstanceNorm writes to its running statistics even when told not to track them: hide them.
+                module.running_mean = module.running_var = None
         yield
     finally:
         for module, mode in zip(modules, modes, strict=True):

@@ -51,7 +51,8 @@ def pair_distance(
     length: Tensor = torch.linalg.vector_norm(difference, dim=1, dtype=wide)
     distance = length.square() if squared else length
     mean = distance.mean() if group is None else _mean_over(distance, group)
-    if checks.readable(mean) and not math.isfinite(mean.item()) and len(z):
+    readable = mean.is_cpu and not torch.compiler.is_compiling() and not checks.TRUSTING.get()
+    if readable and not math.isfinite(mean.item()) and len(z):
         _reject_points(~distance.isfinite(), " or in its partner's")
     relative = (distance / mean).nan_to_num(1.0)  # 0 / 0 where all points are equal
     return relative.to(torch.float64 if z.dtype == torch.float64 else torch.float32)
@@ -90,11 +91,14 @@ def similarity_kernel(distance: Tensor, tau_max: float | Tensor, tau_std: float 
     >>> similarity_kernel(torch.tensor([0.5, 1.0, 1.5]), tau_max=1.0, tau_std=0.5)
     tensor([2.7183, 1.0000, 0.3679])
     """
-    checks.strength("tau_max", tau_max)
+    if type(tau_max) is not float or not 0 <= tau_max < math.inf:
+        checks.strength("tau_max", tau_max)
     if isinstance(tau_std, torch.Tensor):
         slope: Tensor | float = (0.5 / tau_std / tau_std).clamp(max=STEEPEST)
     else:
-        slope = min(0.5 / checks.positive("tau_std", tau_std) / tau_std, STEEPEST)
+        if type(tau_std) is not float or not 0 < tau_std < math.inf:
+            checks.positive("tau_std", tau_std)
+        slope = min(0.5 / tau_std / tau_std, STEEPEST)
     exponent = -slope * ((distance if distance.dtype == torch.float64 else distance.float()) - 1)
     return tau_max * exponent.clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT).exp()
 

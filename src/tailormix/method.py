@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from tailormix import checks
-from tailormix.batch import Batch, Draws, Mixed, Pool
-from tailormix.embeddings import embed
+from tailormix.batch import Batch, Draws, Mixed, Pool, check_range
+from tailormix.embeddings import embed, find_layer, outside_compiled_code
 from tailormix.objectives.mixed import check_criterion, default_criterion
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class Method:
         pairs, coefficients, interpolation, objective: the four components.
         num_classes: C; needed by the batch form with class indices, and to tell soft rows from real targets.
         embedding_layer: the layer whose input is the embedding, if not the one that the model declares.
+        update_statistics: let the pass that measures embeddings update BatchNorm's running statistics, as the
+            released code does: they then follow clean and mixed batches in turn.
         pool: the training set, once :meth:`fit` has seen it.
 
     >>> import torch
@@ -48,6 +50,7 @@ class Method:
     objective: Objective
     num_classes: int | None = None
     embedding_layer: str | None = None
+    update_statistics: bool = False
     pool: Pool | None = None
     batch_form: bool = field(init=False)  # whether ``method(x, y)`` is defined, without the model
 
@@ -56,6 +59,7 @@ class Method:
         object.__setattr__(self, "batch_form", batch_form)
         if self.num_classes is not None:
             checks.integer("num_classes", self.num_classes, at_least=2)
+        checks.boolean("update_statistics", self.update_statistics)
         if self.pairs.source == "pool" and not self.interpolation.batch_form:
             raise ValueError("partners from the pool cannot be mixed at a hidden layer: use partners='batch'")
         if self.pairs.source == "pool" and self.coefficients.needs_embeddings:
@@ -70,6 +74,10 @@ class Method:
             raise ValueError(
                 f"x and y must have one length, got shapes {tuple(x.shape)} and {tuple(y.shape)}"
             )
+        if not y.is_floating_point():
+            y = y.long()
+            if self.num_classes is not None:
+                check_range(y, self.num_classes)
         components = {name: getattr(self, name) for name in ("pairs", "coefficients")}
         fitted = {name: each.fit(y) for name, each in components.items() if hasattr(each, "fit")}
         return replace(self, pool=Pool(x, y) if self.pairs.source == "pool" else None, **fitted)
@@ -116,8 +124,8 @@ class Method:
         draws = Draws(x.device, generator)
         if plan is None:
             plan = self.coefficients(batch, self.pairs(batch, draws), draws)
-        elif len(plan) != len(batch):
-            raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
+        else:
+            _check_plan(plan, batch)
         mixed = self.interpolation(batch, plan, draws)
         return mixed.x, mixed.targets()
 
@@ -152,19 +160,32 @@ class Method:
             generator: a CPU generator for everything the method draws.
 
         """
-        if plan is not None and len(plan) != len(x):
-            raise ValueError(f"plan must have {len(x)} rows like x, got {len(plan)}")
         if not isinstance(model, nn.Module):
             raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
-        points = (
-            functools.partial(embed, model, x, self.embedding_layer) if embeddings is None else embeddings
-        )
+        if self.embedding_layer is not None:
+            find_layer(model, self.embedding_layer)  # an unknown one fails at once, not when it is needed
+        measure = functools.partial(embed, model, x, self.embedding_layer, self.update_statistics)
+        points = measure if embeddings is None else embeddings
         batch = Batch(x, y, self.num_classes, points, self.pool, ids, weight, group)
+        if plan is not None:
+            _check_plan(plan, batch)
         if criterion is None:
             criterion = default_criterion(batch)
         else:
             check_criterion(criterion, self.objective, batch)
-        return self.objective(model, batch, _Mix(self, Draws(x.device, generator), plan), criterion)
+        objective: Callable[..., Tensor] = self.objective
+        if not self.interpolation.batch_form:  # mixes inside the model, by hooks
+            objective = outside_compiled_code(objective)
+        return objective(model, batch, _Mix(self, Draws(x.device, generator), plan), criterion)
+
+
+def _check_plan(plan: Plan, batch: Batch) -> None:
+    """Reject a plan that was made for another batch."""
+    if len(plan) != len(batch):
+        raise ValueError(f"plan must have {len(batch)} rows like x, got {len(plan)}")
+    rows = len(batch if batch.pool is None else batch.pool)
+    if checks.readable(plan.partner) and (largest := int(plan.partner.max())) >= rows:
+        raise ValueError(f"partner must lie in 0..{rows - 1}, got {largest}")
 
 
 @dataclass(eq=False)

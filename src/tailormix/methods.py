@@ -1,7 +1,8 @@
 """The published methods, each a recipe of four components: who · how strongly · how · what is learned.
 
 ``METHODS`` names all of them; to add one, write its recipe here and its line there. The batch form needs
-``num_classes`` with class indices; ``embedding_layer`` names the layer whose input is the embedding.
+``num_classes`` with class indices. ``embedding_layer`` names the layer whose input is the embedding;
+``update_statistics`` lets the pass that measures embeddings update BatchNorm's statistics, as released.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def SKMixup(
     partners: str = "batch",
     num_classes: int | None = None,
     embedding_layer: str | None = None,
+    update_statistics: bool = False,
 ) -> Method:
     """Random pairs, mixed the more strongly the more similar they are (the paper's method)."""
     return Method(
@@ -47,6 +49,7 @@ def SKMixup(
         o.MixedTargets(),
         num_classes,
         embedding_layer,
+        update_statistics,
     )
 
 
@@ -59,6 +62,7 @@ def SKRegMixup(
     partners: str = "batch",
     num_classes: int | None = None,
     embedding_layer: str | None = None,
+    update_statistics: bool = False,
 ) -> Method:
     """RegMixup with the similarity kernel (the paper's method).
 
@@ -73,6 +77,7 @@ def SKRegMixup(
         o.Regulariser(extra_pass),
         num_classes,
         embedding_layer,
+        update_statistics,
     )
 
 
@@ -84,6 +89,7 @@ def SKCutMix(
     probability: float = 1.0,
     num_classes: int | None = None,
     embedding_layer: str | None = None,
+    update_statistics: bool = False,
 ) -> Method:
     """CutMix with the similarity kernel, a box for each pair (the paper's method)."""
     return Method(
@@ -93,6 +99,7 @@ def SKCutMix(
         o.MixedTargets(),
         num_classes,
         embedding_layer,
+        update_statistics,
     )
 
 
@@ -105,6 +112,7 @@ def SKManifoldMixup(
     space: Space | None = None,
     num_classes: int | None = None,
     embedding_layer: str | None = None,
+    update_statistics: bool = False,
 ) -> Method:
     """Manifold Mixup with the similarity kernel (unpublished: a recipe that the components allow)."""
     return Method(
@@ -114,6 +122,7 @@ def SKManifoldMixup(
         o.MixedTargets(),
         num_classes,
         embedding_layer,
+        update_statistics,
     )
 
 
@@ -303,6 +312,7 @@ def QuantileMixup(
     per: str = "batch",
     num_classes: int | None = None,
     embedding_layer: str | None = None,
+    update_statistics: bool = False,
 ) -> Method:
     """Mixup of pairs below, or above, a quantile of all distances (the paper's distance study)."""
     return Method(
@@ -312,6 +322,7 @@ def QuantileMixup(
         o.MixedTargets(),
         num_classes,
         embedding_layer,
+        update_statistics,
     )
 
 
@@ -322,6 +333,7 @@ def TwoBeta(
     space: Space | None = None,
     num_classes: int | None = None,
     embedding_layer: str | None = None,
+    update_statistics: bool = False,
 ) -> Method:
     """One Beta for near pairs and another for far ones (the paper's simpler baseline)."""
     return Method(
@@ -331,6 +343,7 @@ def TwoBeta(
         o.MixedTargets(),
         num_classes,
         embedding_layer,
+        update_statistics,
     )
 
 

@@ -124,10 +124,27 @@ class LabelDensity:
     def __call__(self, batch: Batch, draws: Draws) -> Tensor:
         if batch.classification:
             raise ValueError("label-density pairs (C-Mixup) need real targets, got class labels")
+        if checks.readable(batch.y):
+            _reject_infinite(batch.y)
         labels = batch.y if self.source == "batch" else _pool_of(batch).y
         share = density(as_rows(batch.y), as_rows(labels).to(batch.y.device), self.bandwidth).cumsum(1)
         level = (1 - draws.uniform(len(batch), 1)) * share[:, -1:]  # in (0, total]
-        return torch.searchsorted(share, level).squeeze(1)
+        # A label that is NaN, where none may be looked at, finds no place: it makes the loss NaN by itself.
+        return torch.searchsorted(share, level).squeeze(1).clamp(max=len(labels) - 1)
+
+    def fit(self, y: Tensor) -> LabelDensity:
+        """The same component, once the labels of the training set are known to be finite."""
+        if not y.is_meta:
+            _reject_infinite(y)
+        return self
+
+
+def _reject_infinite(y: Tensor) -> None:
+    finite = as_rows(y).isfinite().all(1)
+    if not bool(finite.all()):
+        raise ValueError(
+            f"y must be finite for C-Mixup, got NaN or infinity in row {int(finite.int().argmin())}"
+        )
 
 
 def density(points: Tensor, labels: Tensor, bandwidth: float) -> Tensor:

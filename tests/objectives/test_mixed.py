@@ -1,14 +1,21 @@
 """From predictions to a loss, against torch's own losses and values worked by hand."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 
 from helpers import Counting
-from tailormix import ERM, Mixup, Plan, SKMixup
+from tailormix import ERM, LocalMixup, Method, Mixup, Plan, RegMixup, SKMixup, checks
 from tailormix.batch import one_hot
 from tailormix.objectives.mixed import cross_entropy, reduce, squared_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 X, Y = torch.rand(4, 6), torch.tensor([0, 1, 2, 0])
 
@@ -110,25 +117,59 @@ def test_half_precision_logits_and_double_targets() -> None:
 
 
 ROWS = torch.tensor([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+SEVERAL = torch.tensor([[1.0, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]])  # several labels per sample
 
 
-def test_class_probabilities_are_never_taken_for_real_targets() -> None:
+@pytest.mark.parametrize("y", [ROWS, SEVERAL, ROWS[[0, 2, 3, 0]]])
+def test_classes_in_rows_are_never_taken_for_real_targets(y: torch.Tensor) -> None:
+    """Neither by the default criterion, nor where the default space depends on the task."""
+    message = r"y of shape \(4, 3\) looks like classes, one per column: pass num_classes=3"
     for method in (ERM(), Mixup(), SKMixup()):
-        with pytest.raises(ValueError, match=r"looks like class probabilities: pass num_classes=3"):
-            method.loss(Counting(), X, ROWS)
-    assert Mixup(num_classes=3).loss(Counting(), X, ROWS).isfinite()
-    assert Mixup().loss(Counting(), X, ROWS, torch.nn.MSELoss()).isfinite()  # said explicitly
+        with pytest.raises(ValueError, match=message):
+            method.loss(Counting(), X, y)
+    mse = torch.nn.MSELoss()
+    with pytest.raises(ValueError, match=message + r" .* or space='label' for real targets"):
+        SKMixup().loss(Counting(), X, y, mse)
+    with pytest.raises(ValueError, match=message):
+        SKMixup().plan(X, y)
+    assert Mixup().loss(Counting(), X, y, mse).isfinite()  # said explicitly
+    assert SKMixup(space="label").loss(Counting(), X, y, mse).isfinite()
 
 
-def test_multi_label_targets_with_one_loss_per_class() -> None:
-    """The mean over samples and classes, whether the criterion takes it or leaves it to us."""
-    y, model = torch.tensor([[1.0, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]]), Counting()
-    plan = Plan(torch.tensor([1, 2, 3, 0]), torch.full((4,), 0.25))
-    losses = [
-        SKMixup(num_classes=3).loss(model, X, y, torch.nn.BCEWithLogitsLoss(reduction=reduction), plan=plan)
-        for reduction in ("none", "mean")
-    ]
-    torch.testing.assert_close(losses[0], losses[1])
+def test_soft_rows_with_a_number_of_classes() -> None:
+    model = Counting()
+    torch.testing.assert_close(ERM(num_classes=3).loss(model, X, ROWS), cross_entropy(model(X), ROWS).mean())
+
+
+def test_real_targets_stay_real() -> None:
+    for y in (ROWS - 0.5, 2 * ROWS, ROWS[:, :1]):
+        model = Counting(outputs=y.shape[1])
+        torch.testing.assert_close(ERM().loss(model, X, y), (model(X) - y).square().mean())
+
+
+def test_several_labels_need_a_criterion_per_class() -> None:
+    with pytest.raises(ValueError, match=r"rows of y must sum to 1 .* 0 to 3: for several labels .*BCEWith"):
+        Mixup(num_classes=3).loss(Counting(), X, SEVERAL)
+    with pytest.raises(
+        ValueError, match=r"class indices .* \(4, 3\): several labels per sample go as y.float"
+    ):
+        Mixup(num_classes=3).loss(Counting(), X, SEVERAL.bool())
+
+
+@pytest.mark.parametrize("build", [Mixup, SKMixup, RegMixup, LocalMixup])
+def test_several_labels_with_one_loss_per_class(build: Callable[..., Method]) -> None:
+    """By hand: the mean over samples and classes of BCE(f(x̃), ỹ)."""
+    model, plan = Counting(), Plan(torch.tensor([1, 2, 3, 0]), torch.full((4,), 0.25))
+    bce = torch.nn.functional.binary_cross_entropy_with_logits
+    expected = bce(model(plan.blend(X)), plan.blend(SEVERAL))
+    settings: dict[str, object] = {"num_classes": 3}
+    if build is RegMixup:
+        expected = (expected + bce(model(X), SEVERAL)) / 2
+    if build is LocalMixup:  # every pair is near enough: all weights are 1
+        settings |= {"weighting": "threshold", "epsilon": 1e9}
+    per_class = torch.nn.BCEWithLogitsLoss(reduction="none")
+    loss = build(**settings).loss(model, X, SEVERAL, per_class, plan=plan)
+    torch.testing.assert_close(loss, expected)
 
 
 def test_boolean_labels_are_classes() -> None:
@@ -138,10 +179,22 @@ def test_boolean_labels_are_classes() -> None:
 
 
 def test_one_output_for_classes_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"got \(4, 1\): let it return one logit per class"):
-        Mixup().loss(Counting(outputs=1), X, torch.tensor([0, 1, 1, 0]))
+    y, model = torch.tensor([0, 1, 1, 0]), Counting(outputs=1)
+    with pytest.raises(ValueError, match=r"got \(4, 1\): let it return one logit per class.* pass y.float"):
+        Mixup().loss(model, X, y)
+    bce = torch.nn.BCEWithLogitsLoss()
+    assert Mixup().loss(model, X, y.float()[:, None], bce).isfinite()  # as the message says
 
 
-def test_a_criterion_by_name_is_told_where_to_go() -> None:
-    with pytest.raises(TypeError, match=r"criterion must be a function .* got 'mbls': tailormix.losses"):
-        Mixup().loss(Counting(), X, Y, "mbls")
+@pytest.mark.parametrize("criterion", ["mbls", "mse", torch.nn.CrossEntropyLoss])
+def test_what_is_no_criterion_is_told_where_to_go(criterion: object) -> None:
+    with pytest.raises(
+        TypeError, match=r"criterion must be a function .*instance of a class; tailormix.losses"
+    ):
+        Mixup().loss(Counting(), X, Y, criterion)
+
+
+def test_no_label_is_ignored_silently() -> None:
+    """Torch leaves out labels of -100 without a word; here they are errors, like every label out of range."""
+    with checks.trusted(), pytest.raises(IndexError, match="Target -100 is out of bounds"):
+        ERM().loss(Counting(), X, torch.tensor([0, -100, 1, 2]))

@@ -63,6 +63,18 @@ def test_rows_are_experiments_under_both_protocols(name: str) -> None:
     assert table.cells() or table.figure
 
 
+@pytest.mark.parametrize("name", [name for name, file in FILES.items() if file["kind"] != "study"])
+def test_released_passes_for_embeddings_update_statistics(name: str) -> None:
+    """In the methods that the released code has, where it measures embeddings: never under our protocol."""
+    table = read_table(name)
+    for setting, row in table.cells():
+        ours, released = (table.experiment(setting, row, protocol=one) for one in ("paper", "released"))
+        images = DATASETS[ours.data.name].task == "classification"
+        measured = ours.method.name in ("sk-mixup", "quantile-mixup") and "space" not in ours.method.options
+        assert "update_statistics" not in ours.method.options
+        assert released.method.options.get("update_statistics", False) == (images and measured)
+
+
 @pytest.mark.parametrize(("name", "setting"), SETTINGS)
 def test_settings_name_what_exists(name: str, setting: str) -> None:
     block = FILES[name]["settings"][setting]

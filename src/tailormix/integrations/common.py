@@ -54,7 +54,9 @@ def check_model(method: Method, model: nn.Module | None, hint: str = "pass it") 
 
 def embeddings_on_demand(method: Method, model: nn.Module | None, x: Tensor) -> Callable[[], Tensor] | None:
     """What the batch form calls where it needs embeddings of x; None without a model."""
-    return None if model is None else functools.partial(embed, model, x, method.embedding_layer)
+    if model is None:
+        return None
+    return functools.partial(embed, model, x, method.embedding_layer, method.update_statistics)
 
 
 def generator_at(seed: int, *position: int) -> torch.Generator:

@@ -77,7 +77,7 @@ class MixupCallback(Callback):  # type: ignore[misc]
 
         def embeddings() -> Tensor:
             with trainer.precision_plugin.forward_context():
-                return embed(network, x, self.method.embedding_layer)
+                return embed(network, x, self.method.embedding_layer, self.method.update_statistics)
 
         generator = _generator(trainer, self.seed, batch_idx)
         mixed = self.method(x, y, embeddings, group=all_ranks(trainer.world_size), generator=generator)

@@ -10,9 +10,8 @@ import torch
 from torch import nn
 
 from tailormix import checks
-from tailormix.batch import check_range
 from tailormix.components import SeparatedCoefficients
-from tailormix.embeddings import rewrite_output, unwrap
+from tailormix.embeddings import outside_compiled_code, rewrite_output, unwrap
 from tailormix.objectives.mixed import as_tensor, num_classes_of, only_classes, reduce
 
 if TYPE_CHECKING:
@@ -57,6 +56,7 @@ class DecoupledStages:
         if self.layers is not None:
             object.__setattr__(self, "layers", checks.names("layers", self.layers))
 
+    @outside_compiled_code
     def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
         law = _separated(mix, batch)
         stages = self.layers or tuple(getattr(unwrap(model), "stages", ()))
@@ -149,9 +149,8 @@ def _separated(mix: Mix, batch: Batch) -> SeparatedCoefficients:
 def _both_losses(decoupled: Tensor, partner: Tensor, batch: Batch, criterion: Criterion) -> Tensor:
     """½ criterion(â, y) + ½ criterion(b̂, y_σ)."""
     mine, theirs = decoupled
-    classes, weight = num_classes_of(mine, batch), batch.weight
-    if classes is not None and not batch.y.is_floating_point():
-        check_range(batch.y, classes)
+    num_classes_of(mine, batch)
+    weight = batch.weight
     first = reduce(criterion(mine, batch.y), len(batch), weight)
     second = reduce(
         criterion(theirs, batch.y[partner]), len(batch), None if weight is None else weight[partner]

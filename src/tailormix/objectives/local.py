@@ -9,7 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.kernel import all_distances, as_rows
-from tailormix.objectives.mixed import num_classes_of, reduce
+from tailormix.objectives.mixed import num_classes_of, per_sample, reduce
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -57,7 +57,7 @@ class LocallyWeighted:
         given = mixed.weight()
         if self.weighting == "exponential":
             return reduce(losses, len(batch), local if given is None else local * given)
-        return reduce(losses * local, len(batch), given)
+        return reduce(per_sample(losses) * local, len(batch), given)
 
     def weights(self, batch: Batch, partner: Tensor) -> Tensor:
         """w, (n,); the exponential ones up to a common factor, which cancels: the largest is 1."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch.nn import functional
 
-from tailormix.batch import check_range
+from tailormix.batch import check_range, reject_class_rows
 from tailormix.checks import readable
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tailormix.batch import Batch
     from tailormix.components import Criterion, Mix
+
+NO_CLASS = -(2**31)  # torch's own -100 would let a wrong label pass without a word
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,21 @@ class CleanTargets:
 
 def num_classes_of(predictions: Any, batch: Batch) -> int | None:
     """C: as given, else read off the logits (n, C); ``None`` for regression."""
-    logits = as_tensor(predictions)
+    logits, n = as_tensor(predictions), batch.x.shape[0]
     if not batch.classification:
         return None
-    if logits.dim() < 2 or logits.shape[0] % len(batch) or logits.shape[1] == 1:
+    if logits.dim() < 2 or logits.shape[0] % n or logits.shape[1] == 1:
         raise ValueError(
-            f"the model must return logits of shape ({len(batch)}, C) for class labels, got "
-            f"{tuple(logits.shape)}: let it return one logit per class, two for a binary problem"
+            f"the model must return logits of shape ({n}, C) for class labels, got "
+            f"{tuple(logits.shape)}: let it return one logit per class, two for a binary problem (or pass "
+            "y.float() and a criterion for one logit)"
         )
     if batch.num_classes is not None and logits.shape[1] != batch.num_classes:
         raise ValueError(
             f"the model returns {logits.shape[1]} logits, but num_classes is {batch.num_classes}"
         )
+    if batch.num_classes is None:
+        check_range(batch.y, logits.shape[1])
     return logits.shape[1]
 
 
@@ -72,8 +77,6 @@ def as_tensor(predictions: Any) -> Tensor:
 
 def clean_loss(criterion: Criterion, predictions: Tensor, batch: Batch) -> Tensor:
     """The loss of the batch as it came; the samples' ids go to a criterion that asks for them (CRL)."""
-    if batch.classification and not batch.y.is_floating_point():
-        check_range(batch.y, predictions.shape[1])
     ids = (batch.ids,) if getattr(criterion, "needs_ids", False) else ()
     return reduce(criterion(predictions, batch.y, *ids), len(predictions), batch.weight)
 
@@ -90,31 +93,36 @@ def reduce(losses: Tensor, rows: int, weight: Tensor | None = None) -> Tensor:
         raise ValueError(
             f"the criterion must return a scalar or {rows} losses, got shape {tuple(losses.shape)}"
         )
-    if losses.dim() > 1:  # one loss per class of multi-label targets, or per output
-        losses = losses.flatten(1).mean(1)
+    losses = per_sample(losses)
     return losses.mean() if weight is None else (losses * weight).sum() / weight.sum()
 
 
+def per_sample(losses: Tensor) -> Tensor:
+    """(n,) from losses (n, ...): one for each class of several labels, or for each output, are averaged."""
+    return losses if losses.dim() == 1 else losses.flatten(1).mean(1)
+
+
 def default_criterion(batch: Batch) -> Criterion:
-    """Cross-entropy for classes, squared error for real targets, for which soft rows must not be taken."""
-    if batch.classification:
-        return cross_entropy
-    y = batch.y
-    rows = y.dim() == 2 and y.shape[1] > 1 and readable(y) and bool((y >= 0).all())
-    if rows and bool(((y.sum(1) - 1).abs() < 1e-3).all()):
-        raise ValueError(
-            f"y of shape {tuple(y.shape)} looks like class probabilities: pass num_classes={y.shape[1]} "
-            "to the method for classification, or criterion= to learn them as real targets"
-        )
-    return squared_error
+    """Cross-entropy for classes, squared error for real targets, for which classes must not be taken."""
+    if not batch.classification:
+        reject_class_rows(batch.y, "criterion=")
+        return squared_error
+    if batch.y.is_floating_point() and readable(batch.y):
+        total = batch.y.sum(1)
+        if not bool(((total - 1).abs() < 1e-3).all()):
+            raise ValueError(
+                f"rows of y must sum to 1 for cross-entropy, got sums from {total.min():.4g} to "
+                f"{total.max():.4g}: for several labels per sample pass criterion=nn.BCEWithLogitsLoss()"
+            )
+    return cross_entropy
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """-Σ_c t_c log p_c for each sample, (n,); targets are class indices or soft rows."""
     if logits.dtype in (torch.float16, torch.bfloat16):
         logits = logits.float()  # log-sum-exp and soft targets need the digits
-    targets = targets.to(logits.dtype) if targets.is_floating_point() else targets.long()
-    return functional.cross_entropy(logits, targets, reduction="none")
+    targets = targets.to(logits.dtype) if targets.is_floating_point() else targets
+    return functional.cross_entropy(logits, targets, reduction="none", ignore_index=NO_CLASS)
 
 
 def squared_error(predictions: Tensor, targets: Tensor) -> Tensor:
@@ -124,8 +132,7 @@ def squared_error(predictions: Tensor, targets: Tensor) -> Tensor:
             f"predictions and targets must have one shape, got {tuple(predictions.shape)} and "
             f"{tuple(targets.shape)}: make them equal, for example with y[:, None]"
         )
-    error = (predictions - targets.to(predictions.dtype)).square()
-    return error if error.dim() == 1 else error.flatten(1).mean(1)
+    return per_sample((predictions - targets.to(predictions.dtype)).square())
 
 
 def only_classes(name: str, batch: Batch) -> None:
@@ -136,12 +143,13 @@ def only_classes(name: str, batch: Batch) -> None:
         )
 
 
-def check_criterion(criterion: Criterion, objective: object, batch: Batch) -> None:
+def check_criterion(criterion: Any, objective: object, batch: Batch) -> None:
     """Refuse what is no criterion, or one with a history where there is nothing to remember."""
-    if not callable(criterion):
+    if not callable(criterion) or isinstance(criterion, type):
         raise TypeError(
-            f"criterion must be a function of (predictions, targets), got {criterion!r}: "
-            "tailormix.losses.build makes losses by name"
+            f"criterion must be a function of (predictions, targets), got {criterion!r}: make an instance of "
+            "a class; tailormix.losses.build makes losses by name; cross-entropy and squared error are the "
+            "defaults"
         )
     if not getattr(criterion, "needs_ids", False):
         return

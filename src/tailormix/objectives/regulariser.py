@@ -9,7 +9,7 @@ import torch
 
 from tailormix import checks
 from tailormix.batch import one_hot
-from tailormix.embeddings import catch_input
+from tailormix.embeddings import catch_input, outside_compiled_code, unwrap
 from tailormix.objectives.mixed import as_tensor, num_classes_of, reduce
 
 if TYPE_CHECKING:
@@ -40,20 +40,18 @@ class Regulariser:
 
     def __call__(self, model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
         if callable(batch.embeddings) and not self.extra_pass and mix.needs_embeddings(batch):
-            with catch_input(model, mix.embedding_layer, rows=len(batch)) as embeddings:
-                clean = as_tensor(model(batch.x))
-            mixed = mix(replace(batch, embeddings=embeddings()))
-            predictions = torch.cat((clean, mixed.predict(model)))
-        else:
-            mixed = mix(batch)
-            predictions = _together(model, batch, mixed)
-        classes = num_classes_of(predictions, batch)
-        hard = batch.y if classes is None or batch.y.is_floating_point() else one_hot(batch.y, classes)
-        targets = torch.cat((hard, mixed.targets(classes)))
-        weight, mixed_weight = batch.weight, mixed.weight()
-        if weight is not None and mixed_weight is not None:
-            weight = torch.cat((weight, mixed_weight))
-        return reduce(criterion(predictions, targets), len(predictions), weight)
+            return _one_after_the_other(model, batch, mix, criterion)
+        mixed = mix(batch)
+        return _mean_loss(_together(model, batch, mixed), batch, mixed, criterion)
+
+
+@outside_compiled_code
+def _one_after_the_other(model: nn.Module, batch: Batch, mix: Mix, criterion: Criterion) -> Tensor:
+    """The loss with embeddings from the clean pass, which comes first."""
+    with catch_input(unwrap(model), mix.embedding_layer, rows=len(batch)) as embeddings:
+        clean = as_tensor(model(batch.x))
+    mixed = mix(replace(batch, embeddings=embeddings()))
+    return _mean_loss(torch.cat((clean, mixed.predict(model))), batch, mixed, criterion)
 
 
 def _together(model: nn.Module, batch: Batch, mixed: Mixed) -> Tensor:
@@ -61,3 +59,14 @@ def _together(model: nn.Module, batch: Batch, mixed: Mixed) -> Tensor:
     if mixed.place is None:
         return as_tensor(model(torch.cat((batch.x, mixed.x))))
     return torch.cat((model(batch.x), mixed.predict(model)))
+
+
+def _mean_loss(predictions: Tensor, batch: Batch, mixed: Mixed, criterion: Criterion) -> Tensor:
+    """The mean loss of the 2n rows of both batches."""
+    classes = num_classes_of(predictions, batch)
+    hard = batch.y if classes is None or batch.y.is_floating_point() else one_hot(batch.y, classes)
+    targets = torch.cat((hard, mixed.targets(classes)))
+    weight, mixed_weight = batch.weight, mixed.weight()
+    if weight is not None and mixed_weight is not None:
+        weight = torch.cat((weight, mixed_weight))
+    return reduce(criterion(predictions, targets), len(predictions), weight)

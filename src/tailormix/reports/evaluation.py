@@ -249,9 +249,10 @@ def _told(progress: Progress | None, task: str, total: int) -> Callable[[int], o
 
 def _describe(scaler: TemperatureScaling | VarianceScaling) -> dict[str, Any]:
     """Return what was fitted, how the search ended, and on which points."""
+    facts = {name: value for name, value in asdict(scaler.fitted).items() if name != "zero"}  # a list
     return {
         "kind": scaler.kind,
-        **_finite(asdict(scaler.fitted)),
+        **_finite(facts),
         "note": scaler.fitted.note,
         "fitted_on": scaler.provenance.as_dict(),
     }

@@ -134,8 +134,34 @@ def test_a_messy_table_says_what_was_done_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "values", "left_out"),
+    [
+        ("id", [3, 3, 3], True),
+        ("ID", [1, 5, 9], True),
+        ("user_id", [1, 5, 9], True),
+        ("PassengerId", [1, 5, 9], True),
+        ("user_id", [1, 5, 5], False),
+        ("paid", [1, 5, 9], False),
+        ("index", [4, 5, 6], True),
+        ("index", [1, 5, 9], False),
+        ("number", [1.5, 2.5, 3.5], False),
+        ("word", ["x", "", "y"], True),
+        ("word", ["x", "x", "y"], False),
+    ],
+)
+def test_columns_that_number_or_name_the_rows(
+    tmp_path: Path, name: str, values: list[Any], left_out: bool
+) -> None:
+    rows = "\n".join(f"{value},{k},{k / 4}" for k, value in enumerate(values))
+    splits = load("table", path=table(tmp_path, f"{name},a,b\n{rows}"), test=0.0)
+    assert any(output.startswith(name) for output in splits.preprocessing.output_names()) != left_out
+    assert [f"column {name!r} is left out" in note for note in splits.notes] == [True] * left_out
+
+
+@pytest.mark.parametrize(
     ("text", "options", "message"),
     [
+        ("a,b\n1,2\n", {"drop": 3}, "drop must be a name or a list of names, got 3"),
         ("a,b\n1,2\n3\n", {}, r"user\.csv: line 3: expected 2 cells as in the header, got 1"),
         ("a,b\n1,2\n", {"target": "c"}, "unknown target 'c'. Known: a, b"),
         ("a,b\n1,2\n", {"drop": "c"}, "unknown column in drop 'c'. Known: a, b"),
@@ -150,7 +176,7 @@ def test_a_messy_table_says_what_was_done_with_it(tmp_path: Path) -> None:
     ],
 )
 def test_table_bad_tables(tmp_path: Path, text: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
         load("table", path=table(tmp_path, text), **options)
     assert "\n" not in str(caught.value)
 

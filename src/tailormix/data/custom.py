@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 INDEX_NAMES = frozenset(
     {"", "index", "unnamed: 0", "row", "row_number", "rownames", "number", "no", "nr", "#"}
 )
+#: like user_id, PassengerId and USER-ID, but not like paid
+ID_NAME = re.compile(r"[^a-zA-Z](?i:id)$|[a-z]I[dD]$")
 
 
 def load_npz(
@@ -113,9 +117,7 @@ def load_table(
     targets = column_targets(table.columns[target], task)
     features, notes = _features(table, target, drop, categories)
     rows = _split_rows(path, targets, seed, validation, test)
-    preprocessing = TablePreprocessing.fit(
-        features, rows[0], categories=categories, max_categories=max_categories, reading=reading
-    )
+    preprocessing = TablePreprocessing.fit(features, rows[0], max_categories=max_categories, reading=reading)
     notes = (*table.notes, *targets.notes, *notes, *_crowded(preprocessing))
     return _own_splits("table", preprocessing.read(features), preprocessing, targets, rows, notes)
 
@@ -219,6 +221,8 @@ def _image_splits(
 
 def _names(option: str, value: str | Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """The columns that an option names; one of them may be given without a list."""
+    if not isinstance(value, (str, list, tuple)):
+        raise TypeError(f"{option} must be a name or a list of names, got {value!r}")
     names = (value,) if isinstance(value, str) else tuple(value)
     return tuple(checks.known(f"column in {option}", name, known) for name in names)
 
@@ -232,6 +236,7 @@ def _features(
     for name, column in table.columns.items():
         if name == target or name in drop:
             continue
+        column = replace(column, fixed="category") if name in categories else column
         reason = None if name in categories else _useless(column)
         if reason:
             notes.append(f"column {name!r} is left out: {reason}")
@@ -246,16 +251,17 @@ def _useless(column: Column) -> str | None:
     """Why nothing can be learned from a column, if so: it is empty, or numbers or names the rows."""
     if column.missing.all():
         return "it has no values"
-    name = column.name.lower()
-    if name == "id":
+    if column.name.lower() == "id":
         return "it is called id"
-    if column.kind == "category":
-        return "its words are all different" if len(set(column.words())) == len(column) else None
-    if column.kind == "boolean" or not (name in INDEX_NAMES or name.endswith("id")) or not column.whole:
+    known = column[~column.missing]
+    different = 1 < len(known) == len(set(known.words()))
+    if different and column.kind == "category":
+        return "its words are all different"
+    named = ID_NAME.search(column.name) or column.name.lower() in INDEX_NAMES
+    if not (different and named and column.kind == "number" and known.whole):
         return None
-    values = column.numbers()
-    counts = name.endswith("id") or np.ptp(values) == len(values) - 1
-    return "it numbers the rows" if counts and len(np.unique(values)) == len(values) else None
+    consecutive = np.ptp(known.numbers()) == len(known) - 1
+    return "it numbers the rows" if consecutive or ID_NAME.search(column.name) else None
 
 
 def _crowded(preprocessing: TablePreprocessing) -> tuple[str, ...]:

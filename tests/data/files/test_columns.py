@@ -37,7 +37,7 @@ def test_one_word_among_numbers_is_likely_to_be_a_mistake() -> None:
     """19 of 20 are numbers: an error; 8 of 10 are: categories."""
     cells = [str(k) for k in range(20)]
     cells[7] = "1o"
-    told = "line 9, column 'c': expected a number as in 19 of 20 rows .or name the column .*, got '1o'"
+    told = "line 9, column 'c': expected a number as in 19 of 20 rows .or say that it .*, got '1o'"
     with pytest.raises(DataError, match=told):
         _ = column(cells).kind
     assert column([*cells[:8], "x", "y"]).kind == "category"

@@ -92,6 +92,14 @@ def test_data_frames_of_numbers_words_and_gaps(make: Any, y: Any) -> None:
         model.predict(frame[:0])
 
 
+def test_a_kind_is_that_of_all_rows_also_of_those_held_out() -> None:
+    """One "perhaps" among yes and no, whichever row it is in: categories."""
+    for row in range(0, 60, 7):
+        words = np.where(np.arange(60) == row, "perhaps", np.where(Y == 1, "yes", "no"))
+        model = classifier(max_iter=1, refit=False).fit(pd.DataFrame({"a": words, "b": X[:, 0]}), Y)
+        assert model.preprocessing_.columns[0].kind == "category"
+
+
 def test_words_carry_over() -> None:
     """The colour tells the class: with it the classifier is right, and unseen colours are no error."""
     frame = mixed_frame()[["colour", "sold"]]

@@ -34,8 +34,8 @@ MOSTLY = 0.9
 class Column:
     """Cells (n,) as they were read: numbers with NaN for missing, bool, or objects: text, None for missing.
 
-    ``rows`` (n,) numbers them for messages, as lines of a file or as rows. ``categorical`` columns hold
-    categories whatever they look like.
+    ``rows`` (n,) numbers them for messages, as lines of a file or as rows. ``fixed`` says what they are where
+    that is not to be found from the cells.
 
     >>> column = Column.of("size", ["1", "2.5", "NA"], "my.csv")
     >>> column.kind, column.numbers()
@@ -51,7 +51,7 @@ class Column:
     rows: Array
     unit: Literal["row", "line"] = "row"
     decimal: str = "."
-    categorical: bool = False
+    fixed: Kind | None = None
 
     @classmethod
     def of(
@@ -68,13 +68,14 @@ class Column:
         categorical = str(getattr(values, "dtype", "")).lower().startswith("categor")
         cells = _cells(name, values, source)
         numbered = np.arange(len(cells)) if rows is None else np.asarray(rows)
-        return cls(name, cells, source, numbered, unit, decimal, categorical)
+        return cls(name, cells, source, numbered, unit, decimal, "category" if categorical else None)
 
     def __len__(self) -> int:
         return len(self.cells)
 
     def __getitem__(self, rows: Any) -> Column:
-        return replace(self, cells=self.cells[rows], rows=self.rows[rows])
+        """Some of the rows, of the kind that the whole column has."""
+        return replace(self, cells=self.cells[rows], rows=self.rows[rows], fixed=self.kind)
 
     @cached_property
     def missing(self) -> Array:
@@ -93,8 +94,8 @@ class Column:
     @cached_property
     def kind(self) -> Kind:
         """What the cells are; a few words among numbers are likely to be mistakes: an error."""
-        if self.categorical:
-            return "category"
+        if self.fixed is not None:
+            return self.fixed
         if self.cells.dtype != object:
             return "boolean" if self.cells.dtype == np.bool_ else "number"
         different = set(self.cells) - {None}
@@ -105,7 +106,7 @@ class Column:
         known = len(self) - int(self.missing.sum())
         if known - words < MOSTLY * known:
             return "category"
-        numbers = f"a number as in {known - words} of {known} rows (or name the column in categories)"
+        numbers = f"a number as in {known - words} of {known} rows (or say that it holds categories)"
         raise self.error(self._first_word(), numbers)
 
     def numbers(self) -> Array:

@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,17 +67,17 @@ def read_table(
     if isinstance(source, Mapping):
         return _table_of(source, "the columns")
     if hasattr(source, "columns"):
-        names = [str(name) for name in source.columns]
-        _check_names(names, "the data frame")
-        return _table_of({str(name): source[name] for name in source.columns}, "the data frame")
-    rows = list(source)
-    if not rows or not all(isinstance(row, Mapping) for row in rows):
-        raise TypeError(f"a table must be a file, a data frame, columns or rows by name, got {type(source)}")
-    return _table_of({name: [row.get(name) for row in rows] for name in rows[0]}, "the rows")
+        _check_names([str(name) for name in source.columns], "the data frame")
+        return _table_of({name: source[name] for name in source.columns}, "the data frame")
+    if not isinstance(source, (list, tuple)) or not all(isinstance(row, Mapping) for row in source):
+        kind = type(source).__name__
+        raise TypeError(f"a table must be a file, a data frame, columns or rows by name, got {kind}")
+    names = dict.fromkeys(name for row in source for name in row)
+    return _table_of({name: [row.get(name) for row in source] for name in names}, "the rows")
 
 
-def _table_of(columns: Mapping[str, Any], source: str) -> Table:
-    read = {name: Column.of(name, values, source) for name, values in columns.items()}
+def _table_of(columns: Mapping[Any, Any], source: str) -> Table:
+    read = {str(name): Column.of(str(name), values, source) for name, values in columns.items()}
     lengths = {name: len(column) for name, column in read.items()}
     if len(set(lengths.values())) != 1:
         told = ", ".join(f"{name} {length}" for name, length in lengths.items()) or "no columns"
@@ -85,8 +86,8 @@ def _table_of(columns: Mapping[str, Any], source: str) -> Table:
 
 
 def _check_names(names: Sequence[str], source: str) -> None:
-    for column, name in enumerate(names):
-        if name in names[:column]:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise DataError(f"cannot use {source}: expected different names, got column {name!r} twice")
 
 
@@ -155,12 +156,12 @@ def _find_delimiter(text: str) -> str:
     def cells(delimiter: str) -> tuple[bool, int]:
         try:
             reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
-            widths = [len(row) for row in itertools.islice(reader, _SAMPLE) if row]
+            widths = list(itertools.islice((len(row) for row in reader if row), _SAMPLE)) or [0]
         except csv.Error:
             return False, 0
         return widths[0] > 1 and len(set(widths)) == 1, widths[0]
 
-    return max(DELIMITERS, key=cells) if text.strip() else ","
+    return max(DELIMITERS, key=cells)
 
 
 def _records(path: Path, text: str, delimiter: str) -> tuple[list[str], list[list[str]], list[int]]:

@@ -41,16 +41,16 @@ class ColumnFacts:
     other: bool = False
 
     @classmethod
-    def of(cls, column: Column, kind: Kind, max_categories: int) -> ColumnFacts:
+    def of(cls, column: Column, max_categories: int) -> ColumnFacts:
         """The facts of the training rows of a column; of too many categories the most frequent are kept."""
         missing = float(column.missing.mean())
-        if kind != "category":
-            return cls(column.name, kind, missing)
+        if column.kind != "category":
+            return cls(column.name, column.kind, missing)
         counts = Counter(word for word in column.words() if word is not None)
         kept = sorted(counts, key=lambda word: (-counts[word], word))
         other = len(kept) > max_categories
         kept = kept[: max_categories - 1] if other else kept
-        return cls(column.name, kind, missing, tuple(sorted(kept)), other)
+        return cls(column.name, column.kind, missing, tuple(sorted(kept)), other)
 
     def hot(self) -> list[tuple[float, str]]:
         """Code and name of each one-hot column."""
@@ -74,10 +74,11 @@ class ColumnFacts:
 class TablePreprocessing(Preprocessing):
     """Numbers standardised, truth values as 0 and 1, categories one-hot; all from training rows.
 
-    A missing number or truth value becomes the median, and a column of its own says so, if training rows had
-    missing ones as well. Categories beyond the ``max_categories`` most frequent share one column, *other*.
-    A category that training rows did not have counts as *other*, and is all zeros where there is none; so is
-    a missing category, unless training rows had missing ones, which then have a column of their own.
+    A missing number becomes the median, a missing truth value the more frequent one, and a column of its own
+    says so if training rows had missing ones as well. Categories beyond the ``max_categories`` most frequent
+    share one column, *other*. A category that training rows did not have counts as *other*, and is all zeros
+    where there is none; so is a missing category, unless training rows had missing ones, which then have a
+    column of their own.
 
     The columns of the inputs are: numbers and truth values in the order of the table, then the columns of the
     categories, then those that say what was missing (``output_names``).
@@ -119,24 +120,19 @@ class TablePreprocessing(Preprocessing):
         source: Any,
         rows: Any = None,
         *,
-        categories: Sequence[str] = (),
         max_categories: int = MAX_CATEGORIES,
         reading: Mapping[str, str] | None = None,
     ) -> TablePreprocessing:
-        """Fitted on ``rows`` of a table, by default on all; ``categories`` names columns of categories.
+        """Fitted on ``rows`` of a table, by default on all; ``reading`` are options of files to read later.
 
         The kind of a column is that of all its cells; all else comes from these rows alone.
         """
         checks.integer("max_categories", max_categories, at_least=2)
         table = _as_table(source, None, reading or {})
         training = table if rows is None else table[rows]
-        kinds: dict[str, Kind] = {
-            name: "category" if name in categories else column.kind for name, column in table.columns.items()
-        }
-        columns = [
-            ColumnFacts.of(column, kinds[name], max_categories) for name, column in training.columns.items()
-        ]
-        fitted = cls(columns, reading)
+        fitted = cls(
+            [ColumnFacts.of(column, max_categories) for column in training.columns.values()], reading
+        )
         raw = fitted.read(table)
         fitted._measure(raw if rows is None else raw[torch.as_tensor(rows)])
         return fitted

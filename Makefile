@@ -3,15 +3,18 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
-# Packages are compiled by all cores instead of by pip, but for what no test imports.
-UNUSED := /tests/|/transformers/models/|/site-packages/pip/
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable
+# Compiled while the linters run, but for what is hardly imported: that is compiled when it is, and kept.
+UNUSED := /tests?/|/testing/|/transformers/models/|/site-packages/(fontTools|mypyc?|pip|pygments|setuptools)/
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test lint format bench docs clean
 
-demo: $(VENV)/.ready      ## train on toy data and write demo/index.html
+demo: $(VENV)/.demo       ## train on toy data and write demo/index.html
 	$(BIN)/python examples/demo.py --out demo
 
-test: $(VENV)/.ready lint ## lint, types, import contract, doctests and tests
+test: $(VENV)/.ready      ## lint, types, import contract, doctests and tests
+	$(MAKE) --jobs 2 lint $(VENV)/.compiled
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 lint: $(VENV)/.ready      ## everything that reads the code without running it
@@ -30,11 +33,23 @@ bench: $(VENV)/.ready     ## speed, as ratios against peers in one run, beside i
 docs: $(VENV)/.ready      ## build the documentation into site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+# The pip that comes with Python takes twice as long to read an index.
+$(VENV)/.pip:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tailormix needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '$(UNUSED)' $(VENV)/lib src || true
+	$(BIN)/python -m pip install --quiet --no-compile --upgrade pip || true
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.pip pyproject.toml constraints.txt
+	$(INSTALL) '.[train]'
+	touch $@
+
+$(VENV)/.ready: $(VENV)/.pip pyproject.toml constraints.txt
+	$(INSTALL) '.[dev]'
+	touch $(VENV)/.demo $@
+
+$(VENV)/.compiled: $(VENV)/.ready
+	$(BIN)/python -W ignore -m compileall -qq -x '$(UNUSED)' $(VENV)/lib src || true
 	touch $@
 
 clean:                    ## remove everything that was made here

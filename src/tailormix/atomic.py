@@ -20,7 +20,11 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str) -> Path:
     """
     path = Path(path)
     raw = data.encode() if isinstance(data, str) else data
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        error.filename = str(path)  # what was asked for, instead of the file on its way
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(raw)

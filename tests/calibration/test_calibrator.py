@@ -65,11 +65,39 @@ def test_bad_files(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{}")
     (tmp_path / "half.json").write_text('{"format": ')
     (tmp_path / "bad.safetensors").write_bytes(b"nonsense")
-    for name in ("bad.json", "half.json", "bad.safetensors"):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    for name in ("bad.json", "half.json", "bad.safetensors", "deep.json"):
         with pytest.raises(ValueError, match="cannot read a calibrator"):
             calibration.load(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         calibration.load(tmp_path / "missing.json")
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "message"),
+    [
+        *[
+            ("facts", "temperature", value, "temperature must be")
+            for value in ({}, [[1.0]], {"a": {"b": 1}}, "1", None, True, -1.0, 0, float("nan"))
+        ],
+        ("facts", "status", {"converged": True}, "status must be"),
+        ("facts", "prior", [0.3], "prior must be"),
+        ("facts", "more", 1, "unexpected keyword argument 'more'"),
+        ("provenance", "samples", {"n": 3}, "samples must be"),
+        ("provenance", "split", ["val"], "split must be"),
+        ("arrays", "provenance.points", {"dtype": "<U3", "values": ["a"]}, "points must be"),
+        ("arrays", "provenance.points", [[]], "list indices"),
+    ],
+)
+def test_values_of_another_type_are_named(
+    section: str, key: str, value: object, message: str, tmp_path: Path
+) -> None:
+    path = TemperatureScaling().fit(split("val", ids=range(200))).save(tmp_path / "t.json")
+    stored = json.loads(path.read_text())
+    stored[section][key] = value
+    path.write_text(json.dumps(stored))
+    with pytest.raises(ValueError, match=f"cannot read a calibrator from {path}: .*{message}"):
+        calibration.load(path)
 
 
 def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,34 @@ def test_verify_reports_missing_files_of_what_was_asked_for() -> None:
     assert call("data", "verify").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("manifest", "reason"),
+    [
+        ("{", "Expecting property name"),
+        ("[" * 100_000, "maximum recursion depth"),
+        ("[1]", "expected an object, got list"),
+        ('{"a": {"b": [1, 2]}}', """expected the size and the SHA-256 of 'a', got {"b": [1, 2]}"""),
+        ('{"a": [1, [2]]}', "expected the size and the SHA-256 of 'a', got [1, [2]]"),
+    ],
+)
+def test_a_manifest_that_is_none_is_named(manifest: str, reason: str, root: Path) -> None:
+    (root / "CIFAR-10-C").mkdir()
+    (root / "CIFAR-10-C" / ".tailormix.json").write_text(manifest)
+    result = call("data", "verify", "cifar10-c")
+    assert result.exit_code == 1
+    told = result.stderr.split(f"cannot read {root / 'CIFAR-10-C' / '.tailormix.json'}: ")[1]
+    assert told.startswith(reason)
+    assert told.endswith("to fix it: remove it\n")
+
+
+def test_the_root_must_be_a_folder(root: Path) -> None:
+    (root / "file").touch()
+    for words in (["list"], ["verify"], ["get", "airfoil"]):
+        result = call("data", *words, "--root", root / "file")
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: Invalid value for '--root'")
+
+
 def test_get_goes_on_after_a_failure(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     def fetch(name: str, folder: Path, progress: object) -> bool:
         if name == "airfoil":

@@ -6,9 +6,11 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
@@ -66,9 +68,9 @@ class Calibrator(ABC, Generic[Record]):
         """Return the calibrator that was stored."""
         new = cls()
         try:
-            new._fitted = cls.record(**stored.values)
-        except TypeError as error:
-            raise ValueError(f"cannot restore {cls.record.__name__}: {error}") from error
+            new._fitted = _checked(cls.record(**stored.values))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"cannot read a calibrator from {stored.path}: {error}") from error
         new._provenance = stored.provenance
         return new
 
@@ -130,8 +132,9 @@ def on_any(array: Array, function: Callable[[torch.Tensor], torch.Tensor]) -> An
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A calibrator as plain data: its kind, the numbers and arrays of its record, and its provenance."""
+    """A calibrator as plain data: its file, its kind, the values of its record, and its provenance."""
 
+    path: Path
     kind: str
     values: dict[str, Any]
     provenance: Provenance
@@ -146,10 +149,32 @@ def read(path: str | Path, kind: str | None = None) -> Stored:
             raise ValueError(f"format must be {FORMAT!r}, got {head.get('format')!r}")
         if kind is not None and head["kind"] != kind:
             raise ValueError(f"kind must be {kind!r}, got {head['kind']!r}")
-        provenance = Provenance(**head["provenance"], points=arrays.pop(POINTS, None))
-        return Stored(head["kind"], head["facts"] | arrays, provenance)
-    except (KeyError, TypeError, AttributeError, ValueError, SafetensorError) as error:
+        provenance = _checked(Provenance(**head["provenance"], points=arrays.pop(POINTS, None)))
+        return Stored(path, head["kind"], head["facts"] | arrays, provenance)
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, SafetensorError) as error:
         raise ValueError(f"cannot read a calibrator from {path}: {error}") from error
+
+
+def _checked(record: Any) -> Any:
+    """Return the record if each of its values is of the type that its class names."""
+    for name, hint in get_type_hints(type(record), localns={"npt": npt}).items():
+        value = getattr(record, name)
+        if not any(
+            _is_a(value, kind) for kind in (get_args(hint) if isinstance(hint, UnionType) else (hint,))
+        ):
+            text = repr(value)
+            raise ValueError(f"{name} must be {hint}, got {text if len(text) < 60 else text[:57] + '...'}")
+    return record
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    if kind is float:
+        return type(value) in (int, float)
+    if get_origin(kind) is list:
+        return type(value) is list and all(_is_a(one, get_args(kind)[0]) for one in value)
+    if get_origin(kind) is np.ndarray:
+        return isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.number)
+    return type(value) is kind
 
 
 def _write(path: str | Path, kind: str, record: Any, provenance: Provenance) -> Path:

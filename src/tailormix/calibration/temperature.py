@@ -55,6 +55,9 @@ class TemperatureFit:
     nll_after: float
     prior: float | None = None
 
+    def __post_init__(self) -> None:
+        checks.positive("temperature", self.temperature)
+
     @property
     def converged(self) -> bool:
         """Whether T is the minimum, and not a bound."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 import torch
 
+from tailormix import checks
 from tailormix.calibration.calibrator import Calibrator, on_any
 from tailormix.calibration.predictions import Predictions, check_fit, check_use
 from tailormix.metrics.inputs import regression_inputs
@@ -28,6 +29,9 @@ class VarianceFit:
     standard_error: float
     zero: list[float]
     constant: bool
+
+    def __post_init__(self) -> None:
+        checks.non_negative("scale", self.scale)
 
     @property
     def note(self) -> str:

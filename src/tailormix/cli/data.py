@@ -22,7 +22,9 @@ app = typer.Typer(
 Names = Annotated[list[str], typer.Argument(help="Names as `tailormix data list` shows them.")]
 Root = Annotated[
     Path | None,
-    typer.Option(help="Folder of all data sets. Default: TAILORMIX_DATA, else the user's cache."),
+    typer.Option(
+        file_okay=False, help="Folder of all data sets. Default: TAILORMIX_DATA, else the user's cache."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 

@@ -257,7 +257,7 @@ def parse_value(text: str) -> Any:
     """
     try:
         found = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
     return found["value"] if list(found) == ["value"] else text
 
@@ -271,7 +271,7 @@ def _values(experiment: str | Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ValueError(f"there is no experiment file {path}") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"cannot read the experiment file {path}: {error}") from error
 
 

@@ -271,7 +271,7 @@ def read_results(path: Path) -> dict[str, Any]:
     """Read a results file; another format is refused."""
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(results, dict) or results.get("schema") != SCHEMA:
         found = results.get("schema") if isinstance(results, dict) else type(results).__name__

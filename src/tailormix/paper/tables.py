@@ -256,7 +256,7 @@ def read_table(name: str | Path) -> Table:
         return _table(path.stem, tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError as error:
         raise ValueError(f"there is no table file {path}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"cannot read the table file {path}: {error}") from error
 
 

@@ -110,7 +110,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path} is not JSON ({error}): remove it and run again") from error
     if not isinstance(found, dict):
         raise RunError(f"{path} must hold a JSON object, got {type(found).__name__}: remove it and run again")

@@ -76,9 +76,11 @@ def write_manifest(folder: Path) -> None:
 
 
 def _check_manifest(name: str, folder: Path) -> list[DataError]:
-    manifest = folder / MANIFEST
     problems = []
-    recorded = json.loads(manifest.read_text()) if manifest.is_file() else {}
+    try:
+        recorded = _read_manifest(folder / MANIFEST)
+    except (OSError, ValueError, RecursionError) as error:
+        return [DataError(f"cannot read {folder / MANIFEST}: {error}; to fix it: remove it")]
     for relative, (size, digest) in recorded.items():
         path = folder / relative
         expected = f"{size} bytes and sha256:{digest}"
@@ -87,6 +89,19 @@ def _check_manifest(name: str, folder: Path) -> list[DataError]:
         elif checksum(path, "sha256") != digest:
             problems.append(damaged(path, expected, f"{path.stat().st_size} bytes, changed", name))
     return problems
+
+
+def _read_manifest(path: Path) -> dict[str, tuple[int, str]]:
+    """Size and SHA-256 of every file that was recorded."""
+    recorded = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if not isinstance(recorded, dict):
+        raise ValueError(f"expected an object, got {type(recorded).__name__}")
+    for name, entry in recorded.items():
+        match entry:
+            case [int(), str()]:
+                continue
+        raise ValueError(f"expected the size and the SHA-256 of {name!r}, got {json.dumps(entry)[:60]}")
+    return {name: (size, digest) for name, (size, digest) in recorded.items()}
 
 
 def checksum(path: Path, algorithm: str, *, inside_gzip: bool = False) -> str:

@@ -94,6 +94,22 @@ def test_unusable_images_are_named(pictures: DataSplits, tmp_path: Path) -> None
         open_image(str(path))
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_workers_tell_of_bad_images_in_one_line(pictures: DataSplits, workers: int) -> None:
+    path = Path(pictures.test.paths[2])
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(DataError, match=r"wrong file .*\.png: expected an image, got: .*truncated") as caught:
+        list(pictures.test.batches([(torch.tensor([2]), 0)], workers=workers))
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_no_images_are_found_before_training(pictures: DataSplits) -> None:
+    path = Path(pictures.train.paths[0])
+    path.write_text("no image")
+    with pytest.raises(DataError, match=rf"wrong file {path}: expected an image, got: cannot identify"):
+        load("folder", path=path.parent.parent)
+
+
 def test_unusable_folders(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"expected a folder of class folders, got no such folder"):
         load("folder", path=tmp_path / "absent")

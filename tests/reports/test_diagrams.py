@@ -85,7 +85,7 @@ def test_spread_and_risk_have_their_numbers_outside_the_axes() -> None:
     mean, std, targets = regressor(300)
     figure = spread_diagram(spread_curve(mean, std, targets, ence=Interval(0.2, 0.1, 0.3)), unit="dB")
     upper, lower = figure.axes
-    assert upper.get_title("left") == "ENCE 20.0 % [10.0, 30.0]"
+    assert upper.get_title("left") == "ENCE 20 % [10, 30]"
     assert "dB" in lower.get_xlabel()
     risk = regression_risk(mean, std, targets)
     other = risk_coverage_diagram(risk, risk)

@@ -71,6 +71,7 @@ def test_data_and_model_make_a_problem(tmp_path: Path) -> None:
         (["erm", "sk-mixup"], ["resnet8"], "Digits, ResNet-8: SK Mixup against plain training"),
         (["mixup", "sk-mixup", "cutmix"], ["mlp"], "Digits, MLP: Mixup, CutMix and SK Mixup"),
         (["sk-mixup"], ["mlp"], "Digits, MLP: SK Mixup"),
+        (["erm"], ["mlp", "resnet8"], "Digits, MLP and ResNet-8: plain training"),
         (["erm", "mixup"], ["mlp", "resnet8", "resnet18", "resnet20"], "8 experiments on 4 problems"),
     ],
 )
@@ -132,10 +133,12 @@ def replace_classes(problem: Problem, number: int) -> Problem:
 
 
 def test_many_groups_are_several_tables(tmp_path: Path) -> None:
-    for alpha in range(1, 9):
+    for alpha in range(3, 11):  # as text, 10 would come first
         make_run(tmp_path / str(alpha), {"name": "mixup", "alpha": float(alpha)})
     (problem,) = problems(tmp_path)
     tables = every_metric(problem)
+    assert headline([problem]) == "Digits, MLP: Mixup in 8 settings"
+    assert [group.method["alpha"] for group in problem.groups] == [float(alpha) for alpha in range(3, 11)]
     assert [len(table.labels) for table in tables] == [6, 2]
     assert [len(cells) for _, _, cells in tables[1].rows] == [2] * len(tables[0].rows)
 

@@ -129,12 +129,13 @@ def compared(methods: Sequence[str]) -> str:
 
     >>> compared(["erm", "sk-mixup"]), compared(["mixup", "sk-mixup"]), compared(["mixup"])
     ('SK Mixup against plain training', 'Mixup and SK Mixup', 'Mixup')
-    >>> compared(["erm"]), compared(["erm", *"abcde"])
-    ('plain training', '5 methods against plain training')
+    >>> compared(["erm"]), compared(["erm", *"abcde"]), compared(["mixup"] * 9)
+    ('plain training', '5 methods against plain training', 'Mixup in 9 settings')
     """
     others = [name for name in dict.fromkeys(methods) if name != PLAIN]
-    if not others:
-        return "plain training"
+    if len(set(methods)) == 1:
+        name = method_title(others[0]) if others else "plain training"
+        return name if len(methods) == 1 else f"{name} in {len(methods)} settings"
     named = listed([method_title(name) for name in others]) if len(others) < 5 else f"{len(others)} methods"
     return f"{named} against plain training" if PLAIN in methods else named
 

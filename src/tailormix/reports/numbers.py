@@ -73,12 +73,12 @@ def column_decimals(numbers: Sequence[MeanStd], factor: float = 1, *, percent: b
 def decimals_of(value: float, deviation: float | None = None, *, percent: bool = False) -> int:
     """How many decimals show two digits of the deviation or, without one, three digits of the value.
 
-    Percentages have one decimal or two.
+    Percentages have two decimals at most, and one without a deviation.
 
     >>> decimals_of(0.0423), decimals_of(123.4), decimals_of(123.4, 0.25)
     (4, 0, 2)
-    >>> decimals_of(84.3, 11.0, percent=True)
-    1
+    >>> decimals_of(84.3, 11.0, percent=True), decimals_of(84.3, 0.02, percent=True)
+    (0, 2)
     """
     if deviation and math.isfinite(deviation):
         decimals = 1 - math.floor(math.log10(abs(deviation)))
@@ -86,4 +86,4 @@ def decimals_of(value: float, deviation: float | None = None, *, percent: bool =
         decimals = 1
     else:
         decimals = 2 - math.floor(math.log10(abs(value)))
-    return min(2, max(1, decimals)) if percent else min(6, max(0, decimals))
+    return min(2 if percent else 6, max(0, decimals))

@@ -49,6 +49,7 @@ class Section:
     html: Any
 
 
+MOST_VERDICTS = 12  # in one list
 MOST_DRAWN = 24  # experiments with pictures: each takes about a second
 
 
@@ -124,7 +125,7 @@ def _problem(problem: Problem, number: int, drawn: Sequence[Group]) -> dict[str,
         "notes": notes_of(problem),
         "several": any(len(group.runs) > 1 for group in problem.groups),
         "fitted": FITTED[problem.task][1],
-        "verdicts": [(group.label, found) for group in groups if (found := verdict_of(group)) is not None],
+        "verdicts": _verdicts(groups),
         "summary": summary_table(problem),
         "metrics": every_metric(problem),
         "classes": class_tables(problem),
@@ -141,6 +142,13 @@ def _problem(problem: Problem, number: int, drawn: Sequence[Group]) -> dict[str,
         "shared": shared_settings(problem),
         "own": own_settings(problem),
     }
+
+
+def _verdicts(groups: Sequence[Group]) -> list[tuple[str, Verdict]]:
+    """One for each group; none for so many that nobody would read them: their pictures have them too."""
+    if len(groups) > MOST_VERDICTS:
+        return []
+    return [(group.label, found) for group in groups if (found := verdict_of(group)) is not None]
 
 
 def verdict_of(group: Group) -> Verdict | None:

@@ -172,9 +172,14 @@ def headline(problems: Sequence[Problem]) -> str:
     methods = [[str(group.method["name"]) for group in problem.groups] for problem in problems]
     if len(problems) > 3:
         return f"{sum(map(len, methods))} experiments on {len(problems)} problems"
-    titles = list(dict.fromkeys(problem.title for problem in problems))
-    subject = titles[0] if len(problems) == 1 else listed([title.partition(",")[0] for title in titles])
-    return f"{subject}: {compared([name for each in methods for name in each])}"
+    first = [next(problem.runs).experiment for problem in problems]
+    data = list(dict.fromkeys(data_title(one["data"]) for one in first))
+    models = list(dict.fromkeys(model_title(one["model"]["name"]) for one in first))
+    subject = f"{data[0]}, {listed(models)}" if len(data) == 1 else listed(data)
+    every = (
+        methods[0] if len(problems) == 1 else list(dict.fromkeys(name for each in methods for name in each))
+    )
+    return f"{subject}: {compared(every)}"
 
 
 def _groups(runs: Sequence[Run]) -> tuple[Group, ...]:
@@ -197,10 +202,15 @@ def _groups(runs: Sequence[Run]) -> tuple[Group, ...]:
     )
 
 
-def _place(runs: Sequence[Run]) -> int:
-    """The method's place in the registry, where ERM is first."""
-    name, known = runs[0].experiment["method"]["name"], list(METHODS)
-    return known.index(name) if name in known else len(known)
+def _place(runs: Sequence[Run]) -> tuple[Any, ...]:
+    """The method's place in the registry, where ERM is first; then by its options, numbers by their size."""
+    options, known = dict(runs[0].experiment["method"]), list(METHODS)
+    name = options.pop("name")
+    values = [
+        (key, value if isinstance(value, (int, float)) else -math.inf, str(value))
+        for key, value in sorted(options.items())
+    ]
+    return known.index(name) if name in known else len(known), values
 
 
 def _differing(experiments: Sequence[dict[str, Any]]) -> list[str]:

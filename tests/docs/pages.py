@@ -14,7 +14,7 @@ from helpers import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-NOTE = re.compile(r"<!-- (needs|source|tolerance): (\S+) -->")
+NOTE = re.compile(r"<!-- (needs|run|source|tolerance): (\S+) -->")
 NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 PIECES = re.compile(rf"(\.\.\.|\s+|{NUMBER})")
 
@@ -29,6 +29,7 @@ class Block:
         text: its contents.
         needs: a module that it imports and the library does not install (``<!-- needs: timm -->`` above it).
         source: an object from whose source it quotes lines, instead of being run.
+        whole: whether its commands are run as they are (``<!-- run: whole -->`` above it), not shortened.
         tolerance: by how much printed numbers may differ (``<!-- tolerance: 0.1 -->`` above it).
 
     """
@@ -38,6 +39,7 @@ class Block:
     text: str
     needs: str | None = None
     source: str | None = None
+    whole: bool = False
     tolerance: float = 0.0
 
 
@@ -62,7 +64,8 @@ def blocks_of(text: str, page: str = "page") -> list[Block]:
         if token.type in ("fence", "code_block"):
             place, tolerance = f"{page}:{(token.map or [0])[0] + 1}", float(notes.get("tolerance", 0))
             needs, source = notes.get("needs"), notes.get("source")
-            found.append(Block(place, token.info.strip(), token.content, needs, source, tolerance))
+            whole = notes.get("run") == "whole"
+            found.append(Block(place, token.info.strip(), token.content, needs, source, whole, tolerance))
         notes = {}
     return found
 

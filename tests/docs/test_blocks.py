@@ -49,7 +49,7 @@ def run(block: Block, names: dict[str, object]) -> str:
         Path(named[1]).write_text(block.text, encoding="utf-8")
         return ""
     if block.language == "console":
-        return "".join(map(check, lines_of(block.text)))
+        return "".join(check(words, whole=block.whole) for words in lines_of(block.text))
     assert block.language == "python", f"{block.place}: no check for a block in {block.language!r}"
     output = io.StringIO()
     with contextlib.redirect_stdout(output), warnings.catch_warnings(), present(block.needs):

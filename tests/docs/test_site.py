@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
+import typer
 
 from docs.pages import name_of, pages
 from helpers import ROOT
 from sharing import made_once
 from tailormix import METHODS, build_method
+from tailormix.cli.main import app
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,6 +98,17 @@ def test_the_table_of_methods_is_true() -> None:
         assert METHODS[name].passes == passes, name
         assert build_method(name).batch_form is (batch_form == "yes"), name
         assert tasks_of(name) == tasks, name
+
+
+def test_the_page_of_the_command_line_has_every_command_and_every_variable() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    command = typer.main.get_command(app)
+    inner = {f"data {name}" for name in command.commands["data"].commands}
+    for name in {*command.commands, *inner} - {"data"}:
+        assert f"tailormix {name} " in text or f"tailormix {name}\n" in text, name
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    for variable in set(re.findall(r"\bTAILORMIX_[A-Z]+\b", source)) - {"TAILORMIX_ENGINE"}:
+        assert f"`{variable}`" in text, variable
 
 
 def tasks_of(name: str) -> str:

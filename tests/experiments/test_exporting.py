@@ -66,9 +66,9 @@ def test_a_program_answers_as_its_run(name: str, runs: dict[str, TrainedRun], tm
     contents, difference = export_program(run)
     assert difference <= 1e-5
     (tmp_path / "model.pt2").write_bytes(contents)
-    extra = {"tailormix.json": ""}
+    extra = {"facts.json": ""}
     program = torch.export.load(tmp_path / "model.pt2", extra_files=extra).module()
-    assert json.loads(extra["tailormix.json"]) == json.loads(json.dumps(facts(run)))
+    assert json.loads(extra["facts.json"]) == json.loads(json.dumps(facts(run)))
     for rows in (1, 2, 5):
         raw = example_rows(run.preprocessing, rows)
         found = program(raw)

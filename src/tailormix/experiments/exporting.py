@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tailormix.data.preprocessing import Preprocessing
     from tailormix.experiments.trained import TrainedRun
 
-FACTS = "tailormix.json"
+FACTS = "facts.json"
 TOLERANCE = 1e-5
 _ROWS = 8
 _ONNX = 'export to .onnx needs the packages onnx and onnxscript: pip install "tailormix[export]"'
@@ -80,7 +80,7 @@ def outputs(run: TrainedRun) -> list[str]:
 def export_program(run: TrainedRun) -> tuple[bytes, float]:
     """The run as a ``torch.export`` archive (.pt2), and its largest difference from the run.
 
-    Any number of rows; ``tailormix.json`` among its extra files says what goes in and comes out. The archive
+    Any number of rows; ``facts.json`` among its extra files says what goes in and comes out. The archive
     holds JSON and the bytes of tensors, no pickle. ``torch.export.load(path).module()`` runs it without
     tailormix.
     """

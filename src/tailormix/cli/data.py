@@ -97,6 +97,8 @@ def verify(
     for name in _published(names) if names else here:
         problems = problems_of(name, folder)
         results[name] = "; ".join(map(str, problems)) or "whole"
+    if not results:
+        typer.echo(f"no published data sets in {folder}", err=True)
     _finish(results, folder, as_json, good=("whole",))
 
 

@@ -77,8 +77,6 @@ class Plan:
             )
         if others is None:  # index_select is the faster one, and makes channels-last contiguous
             others = a.index_select(0, self.partner) if a.is_contiguous() else a[self.partner]
-        else:
-            others = others.clone()
         lam = self.lam.to(a.device, a.dtype)
         return others.lerp(a, lam.reshape(-1, *(1,) * (a.dim() - 1)))
 

@@ -45,8 +45,8 @@ def _fresh() -> None:
     torch.compiler.reset()
 
 
-def compare(step: Step, targets: str = "indices", sizes: tuple[int, ...] = (6, 6)) -> None:
-    """Batches through the step as it is and compiled, with the same draws."""
+def compare(step: Step, targets: str = "indices", sizes: tuple[int, ...] = (6, 6)) -> Step:
+    """Batches through the step as it is and compiled, with the same draws; returns the compiled one."""
     other = copy.deepcopy(step)
     compiled = torch.compile(other, backend="aot_eager")
     for seed, n in enumerate(sizes):
@@ -60,12 +60,24 @@ def compare(step: Step, targets: str = "indices", sizes: tuple[int, ...] = (6, 6
     gradients, others = ([p.grad for p in each.parameters()] for each in (step, other))
     torch.testing.assert_close(gradients, others, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(dict(step.named_buffers()), dict(other.named_buffers()))
+    return compiled
 
 
 @pytest.mark.parametrize("case", EVERY, ids=str)
-def test_a_compiled_step_is_the_step(case: Case) -> None:
+def test_a_compiled_step_is_the_step_and_learns_from_no_wrong_label(case: Case) -> None:
+    """A label out of range is an error, or makes the loss NaN."""
     targets = "indices" if case in CASES else "column"
-    compare(Step(Net(3 if case in CASES else 1), case.method(targets)), targets)
+    compiled = compare(Step(Net(3 if case in CASES else 1), case.method(targets)), targets)
+    if targets == "indices":
+        x, y, _ = data(6)
+        for label in (3, -1, -100):
+            y[2] = label
+            try:
+                loss = compiled(x, y)
+            except (ValueError, IndexError) as error:
+                assert str(label) in str(error)
+            else:
+                assert loss.isnan()
 
 
 def test_a_step_that_takes_embeddings_from_its_clean_pass() -> None:

@@ -92,10 +92,8 @@ class Method:
         generator: torch.Generator | None = None,
     ) -> Plan:
         """Who is mixed with whom, how strongly and why: look inside before, or hand it to :meth:`loss`."""
-        batch, draws = (
-            Batch(x, y, self.num_classes, embeddings, self.pool, group=group),
-            Draws(x.device, generator),
-        )
+        batch = Batch(x, y, self.num_classes, embeddings, self.pool, group=group)
+        draws = Draws(x.device, generator)
         return self.coefficients(batch, self.pairs(batch, draws), draws)
 
     def __call__(

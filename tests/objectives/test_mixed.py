@@ -139,6 +139,8 @@ def test_classes_in_rows_are_never_taken_for_real_targets(y: torch.Tensor) -> No
 def test_soft_rows_with_a_number_of_classes() -> None:
     model = Counting()
     torch.testing.assert_close(ERM(num_classes=3).loss(model, X, ROWS), cross_entropy(model(X), ROWS).mean())
+    coarse = torch.rand(4, 200).softmax(1).bfloat16()  # sums to 1 as closely as it can
+    assert ERM(num_classes=200).loss(Counting(outputs=200), X, coarse).isfinite()
 
 
 def test_real_targets_stay_real() -> None:

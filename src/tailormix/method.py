@@ -108,7 +108,8 @@ class Method:
     ) -> tuple[Tensor, Tensor]:
         """The batch form: mixed inputs, and mixed targets that ``cross_entropy`` takes as they are.
 
-        ``torch.compile(method, fullgraph=True)`` compiles it as one graph.
+        ``torch.compile(method, fullgraph=True)`` compiles it as one graph. There, as on a GPU, labels are not
+        looked at, and one that is no class makes its rows NaN.
         """
         if not self.batch_form:
             component = self.interpolation if self.objective.batch_form else self.objective
@@ -221,7 +222,11 @@ class _Mix:
 
 
 class Step(nn.Module):
-    """A training step as a module: ``forward`` is ``method.loss``. Wrap this in DDP or Fabric."""
+    """A training step as a module: ``forward`` is ``method.loss``. Wrap this in DDP or Fabric, or compile it.
+
+    ``torch.compile(Step(model, method))`` works for every method. Passes that read or change a hidden layer
+    run eagerly in it: the one that measures embeddings, and those of Manifold Mixup and MIT-A.
+    """
 
     def __init__(self, model: nn.Module, method: Method, criterion: Criterion | None = None) -> None:
         super().__init__()

@@ -168,9 +168,10 @@ def test_other_labels_without_mixing_are_those_of_transformers(
     run, batch = trainer(tmp_path, ERM(), bert(**options)), collated(sentences(labels))
     run.model.train()
     torch.testing.assert_close(run.compute_loss(run.model, dict(batch)), run.model(**batch).loss)
-    mixing = trainer(tmp_path, SKMixup(), bert(**options), sentences(labels))
-    assert 0 < mixing.train().training_loss < 5
-    assert_moved(mixing.model, bert(**options), "classifier.weight")
+    for method in (SKMixup(), SKMixup(num_classes=CLASSES) if labels.dim() > 1 else SKMixup()):
+        mixing = trainer(tmp_path, method, bert(**options), sentences(labels))
+        assert 0 < mixing.train().training_loss < 5
+        assert_moved(mixing.model, bert(**options), "classifier.weight")
 
 
 def test_a_criterion_takes_the_place_of_cross_entropy(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ and what is saved are those of ``transformers.Trainer``; so is resuming, which r
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
 
 import torch
@@ -90,7 +91,10 @@ class MixupTrainer(Trainer):  # type: ignore[misc]
         ranks = self.accelerator.num_processes
         # transformers seeds all ranks alike: each draws apart, from the generator that resuming restores
         generator = generator_at(int(torch.randint(2**62, ())), self.args.process_index)
-        loss = self.method.loss(view, x, y, self._criterion(y), group=all_ranks(ranks), generator=generator)
+        method, criterion = self.method, self._criterion(y)
+        if criterion is binary_cross_entropy:  # several labels are classes, too
+            method = replace(method, num_classes=_outputs(model))
+        loss = method.loss(view, x, y, criterion, group=all_ranks(ranks), generator=generator)
         if num_items_in_batch is None:
             return loss
         # the batch's share of all that are accumulated into one step, on all ranks, whose mean is taken
@@ -116,12 +120,15 @@ class MixupTrainer(Trainer):  # type: ignore[misc]
     def _criterion(self, y: Tensor) -> Criterion | None:
         if self.criterion is not None:
             return self.criterion
-        if not y.is_floating_point() or self.method.num_classes is not None:
-            smoothing = self.args.label_smoothing_factor
-            return LabelSmoothing(smoothing) if smoothing else None
         config = self.model.config
-        several = config.num_labels > 1 and config.problem_type != "regression"
-        return binary_cross_entropy if several else None
+        if y.is_floating_point():
+            if config.problem_type == "multi_label_classification":
+                return binary_cross_entropy
+            if self.method.num_classes is None:
+                several = config.num_labels > 1 and config.problem_type != "regression"
+                return binary_cross_entropy if several else None
+        smoothing = self.args.label_smoothing_factor
+        return LabelSmoothing(smoothing) if smoothing else None
 
 
 def binary_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

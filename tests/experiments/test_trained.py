@@ -156,6 +156,11 @@ def change(**values: Any) -> Callable[[Path], object]:
         (change(model={"name": "mlp", "arguments": {"in_features": 4}}), "does not fit the model"),
         (change(model={"name": "mlpp", "arguments": {}}), "unknown model 'mlpp'"),
         (change(class_names=3), "class_names"),
+        (change(model={"name": "os:abort", "arguments": {}}), "cannot be used: 'plugin'"),
+        (
+            change(model={"name": "os:abort", "arguments": {}, "plugin": {"file": None, "sha256": None}}),
+            "its model is code of yours, os:abort: name it again to run it, model='os:abort'",
+        ),
     ],
 )
 def test_a_folder_that_cannot_be_used_says_why(

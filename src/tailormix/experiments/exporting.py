@@ -101,7 +101,7 @@ def export_onnx(run: TrainedRun) -> tuple[bytes, float | None]:
         for package in ("onnx", "onnxscript"):
             importlib.import_module(package)
     except ImportError as error:
-        raise ImportError(_ONNX) from error
+        raise ImportError(_ONNX, name=error.name) from error
     told, log = facts(run), logging.getLogger("torch.onnx")
     before = log.level
     log.setLevel(logging.ERROR)  # it warns where torchvision is not installed

@@ -291,22 +291,21 @@ def _load(
 
 def _model_name(path: Path, described: dict[str, Any], given: str | None) -> str:
     """The name to build the model by: a plug-in's must be given anew, and its file should be as it was."""
-    name, then = str(described["name"]), described.get("plugin")
-    if then is None:
+    name = str(described["name"])
+    if not plugins.is_plugin(name):
         if given is not None:
             raise ValueError(f"its model is {name}, no plug-in: leave out model={given!r}")
         return name
+    then = described["plugin"]
     if given is None:
-        again = (
-            f"{then['file']}:{name.rpartition(':')[2]}" if name.partition(":")[0].endswith(".py") else name
-        )
+        source, _, inner = name.rpartition(":")
+        again = f"{then['file']}:{inner}" if source.endswith(".py") else name
         raise ValueError(f"its model is code of yours, {name}: name it again to run it, model={again!r}")
     if not plugins.is_plugin(given):
         raise ValueError(f"model must be like my.py:Net or module:Net, got {given!r}")
     if (now := plugins.record(given))["sha256"] != then["sha256"]:
         warnings.warn(
-            f"{now['file']} has changed since {path} was trained ({then['name']}): answers may differ",
-            stacklevel=4,
+            f"{now['file']} has changed since {path} was trained ({name}): answers may differ", stacklevel=4
         )
     return given
 

@@ -13,6 +13,7 @@ import torch
 from tailormix import checks, data, models
 from tailormix.atomic import write_atomically
 from tailormix.experiments.experiment import EXECUTION_KEYS
+from tailormix.experiments.plugins import is_plugin
 from tailormix.experiments.record import provenance
 from tailormix.methods import METHODS
 from tailormix.paper.results import header
@@ -180,7 +181,9 @@ def _default(key: str) -> Any:
 
 
 def _with_defaults(method: Mapping[str, Any]) -> dict[str, Any]:
-    """A method's section with its defaults filled in."""
+    """A method's section with its defaults filled in; that of a plug-in as it is."""
+    if is_plugin(method.get("name")):
+        return dict(method)
     name = checks.known("method", method.get("name"), METHODS)
     parameters = inspect.signature(METHODS[name].build).parameters.items()
     return {key: one.default for key, one in parameters if one.default is not one.empty} | dict(method)

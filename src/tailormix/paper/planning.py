@@ -80,7 +80,7 @@ class PlannedRun:
         data = self.experiment.data
         elsewhere = {"root", "slice"} & set(data.options)
         names = (*(() if elsewhere else (data.name,)), *self.experiment.training.also)
-        return [name for name in names if DATASETS[name].source == "published"]
+        return [name for name in names if name in DATASETS and DATASETS[name].source == "published"]
 
 
 @dataclass(frozen=True)
@@ -187,11 +187,13 @@ def _estimate(plan: RunPlan, runs: list[PlannedRun]) -> dict[str, Any]:
 
 
 def relative_cost(method: str) -> float:
-    """Cost of a method's step in steps of plain training, from the samples it forwards.
+    """Cost of a method's step in steps of plain training, from the samples it forwards; 1 for a plug-in.
 
     >>> relative_cost("erm"), relative_cost("rankmixup")
     (1.0, 4.0)
     """
+    if method not in METHODS:
+        return 1.0
     cost = 0.0
     for term in METHODS[method].passes.split("+"):
         count = term.split("n")[0].strip() or "1"

@@ -12,7 +12,10 @@ def test_sources() -> None:
     sources = {
         source: [n for n, d in DATASETS.items() if d.source == source] for source in ("built in", "custom")
     }
-    assert sources == {"built in": ["moons", "circles", "digits"], "custom": ["npz", "table", "folder"]}
+    assert sources == {
+        "built in": ["moons", "circles", "digits"],
+        "custom": ["features", "npz", "table", "folder"],
+    }
     assert all(d.files is not None for d in DATASETS.values() if d.source == "published")
     assert len(CORRUPTIONS) == 19
 

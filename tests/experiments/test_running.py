@@ -48,7 +48,18 @@ def made_series(**_: Any) -> DataSplits:
     return series_splits("exchange-rate", values, 168, 12, "clean")
 
 
-MADE = {"cifar10": made_images, "airfoil": made_rows, "exchange-rate": made_series}
+def made_features(**_: Any) -> DataSplits:
+    x = torch.rand(90, 7, generator=torch.Generator().manual_seed(0))
+    parts = [MemorySplit(x[rows], rows % 3, rows) for rows in torch.arange(90).split(30)]
+    return DataSplits("features", "classification", *parts, 3, preprocessing=ArrayPreprocessing((7,)))
+
+
+MADE = {
+    "cifar10": made_images,
+    "airfoil": made_rows,
+    "exchange-rate": made_series,
+    "features": made_features,
+}
 
 
 def raw_inputs(splits: DataSplits) -> Any:

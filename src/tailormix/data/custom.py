@@ -25,7 +25,7 @@ from tailormix.data.tabular import fit_scale
 from tailormix.data.targets import array_targets, column_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from torch import Tensor
 
@@ -72,13 +72,13 @@ def array_splits(
     if x.ndim < 2 or y.ndim not in (1, 2) or len(x) != len(y) or 0 in (*x.shape, *y.shape):
         raise unusable(path, "x of shape (n, ...) and y of as many rows", f"{x.shape} and {y.shape}")
     targets = array_targets(y, task, f"{path}, array y")
-    rows = _split_rows(path, targets, seed, validation, test)
+    rows = split_rows(path, targets, seed, validation, test)
     if x.dtype == np.uint8 and x.ndim == 4:
         return _image_splits(name, path, torch.from_numpy(x), targets, rows)
     if x.dtype.kind not in "biuf":
         raise unusable(path, "x of real numbers", str(x.dtype))
     features = torch.from_numpy(check_finite(f"{path}, array x", x.astype(np.float64)))
-    return _own_splits(name, features, fit_scale(features[rows[0]], "standard"), targets, rows, targets.notes)
+    return own_splits(name, features, fit_scale(features[rows[0]], "standard"), targets, rows, targets.notes)
 
 
 def load_table(
@@ -116,10 +116,10 @@ def load_table(
         raise ValueError(f"drop must not name the target column {target!r}")
     targets = column_targets(table.columns[target], task)
     features, notes = _features(table, target, drop, categories)
-    rows = _split_rows(path, targets, seed, validation, test)
+    rows = split_rows(path, targets, seed, validation, test)
     preprocessing = TablePreprocessing.fit(features, rows[0], max_categories=max_categories, reading=reading)
     notes = (*table.notes, *targets.notes, *notes, *_crowded(preprocessing))
-    return _own_splits("table", preprocessing.read(features), preprocessing, targets, rows, notes)
+    return own_splits("table", preprocessing.read(features), preprocessing, targets, rows, notes)
 
 
 def load_folder(
@@ -160,7 +160,7 @@ def load_folder(
     )
 
 
-def _split_rows(
+def split_rows(
     path: Path, targets: Targets, seed: int, validation: float, test: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Rows of train, validation and test, classes stratified."""
@@ -171,14 +171,19 @@ def _split_rows(
     return rows
 
 
-def _own_splits(
+def own_splits(
     name: str,
     raw: Tensor,
     preprocessing: Preprocessing,
     targets: Targets,
     rows: tuple[Tensor, Tensor, Tensor],
-    notes: tuple[str, ...],
+    notes: tuple[str, ...] = (),
+    shifts: Mapping[str, Tensor] | None = None,
 ) -> DataSplits:
+    """Split what ``preprocessing`` makes of ``raw`` at ``rows`` of train, validation and test.
+
+    ``shifts`` are the rows of further test parts. Real targets are standardised by the training rows.
+    """
     inputs, (values, units) = preprocessing(raw), targets.scaled(rows[0])
     train, validation, test = (MemorySplit(inputs[part], values[part], part) for part in rows)
     return DataSplits(
@@ -192,6 +197,7 @@ def _own_splits(
         target_units=units,
         preprocessing=preprocessing,
         notes=notes,
+        shifts={name: MemorySplit(inputs[part], values[part], part) for name, part in (shifts or {}).items()},
     )
 
 

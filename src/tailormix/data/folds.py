@@ -44,6 +44,7 @@ def fold_splits(splits: DataSplits, fold: str, seed: int) -> DataSplits:
         train=_take(train, train, validation, kept),
         validation=_take(validation, train, validation, held),
         test=_take(splits.test, train, validation, held[:0]),
+        shifts={},
     )
 
 

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tailormix import checks
-from tailormix.data import custom, imagenet, images, series, shifted, tabular, toys
+from tailormix.data import (
+    custom,
+    features,
+    imagenet,
+    images,
+    series,
+    shifted,
+    table_collections,
+    tabular,
+    texts,
+    toys,
+)
 from tailormix.data.files import published
 from tailormix.data.files.location import data_root
 from tailormix.data.folds import fold_splits
@@ -79,6 +90,21 @@ DATASETS: dict[str, DataSet] = {
     "electricity": DataSet(
         series.load_electricity, "hourly consumption of 321 clients", published.ELECTRICITY, "regression"
     ),
+    "clinc150": DataSet(
+        texts.load_clinc150, "23 500 questions of 150 intents, 1000 of none; texts", published.CLINC150
+    ),
+    "banking77": DataSet(
+        texts.load_banking77, "13 083 questions to a bank, 77 intents; texts", published.BANKING77
+    ),
+    "keel": DataSet(
+        table_collections.load_keel,
+        "43 tables of the KEEL repository (by hand: `tailormix data get keel` says how)",
+        published.KEEL,
+    ),
+    "uci": DataSet(
+        table_collections.load_uci, "ten tables of UCI with ten fixed splits", published.UCI, "regression"
+    ),
+    "features": DataSet(features.load_features, "what tailormix features made of texts or images"),
     "npz": DataSet(custom.load_npz, "your arrays x and y in one .npz file", task="either"),
     "table": DataSet(custom.load_table, "your CSV, TSV or Parquet file with a target column", task="either"),
     "folder": DataSet(custom.load_folder, "your images, one folder per class"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol, final
 
 import torch
@@ -12,7 +13,7 @@ from tailormix import checks
 from tailormix.data.files.location import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from torch import Tensor
@@ -71,7 +72,8 @@ class DataSplits:
     ``target_units`` is (centre, spread), each (outputs,), where targets were standardised for training only:
     results and predictions are in the user's units, y · spread + centre. ``preprocessing`` makes the inputs
     of these splits from raw ones. ``notes`` are sentences for the user on what was decided when the data were
-    read.
+    read. ``shifts`` are further test parts by name: rows of another distribution, evaluated apart from
+    ``test``. The targets of a part are all -1 where its inputs belong to no class of the training rows.
     """
 
     name: str
@@ -85,6 +87,7 @@ class DataSplits:
     target_units: tuple[Tensor, Tensor] | None = None
     preprocessing: Preprocessing | None = None
     notes: tuple[str, ...] = ()
+    shifts: Mapping[str, Split] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def num_classes(self) -> int | None:
@@ -108,7 +111,13 @@ class DataSplits:
         units = self.target_units and (self.target_units[0].to(device), self.target_units[1].to(device))
         train, validation, test = (split.to(device) for split in (self.train, self.validation, self.test))
         return replace(
-            self, train=train, validation=validation, test=test, target_scale=scale, target_units=units
+            self,
+            train=train,
+            validation=validation,
+            test=test,
+            target_scale=scale,
+            target_units=units,
+            shifts={name: split.to(device) for name, split in self.shifts.items()},
         )
 
 
@@ -159,6 +168,41 @@ class MemorySplit:
         """Return the split on ``device``."""
         moved = None if self.transform is None else self.transform.to(device)
         return MemorySplit(self.inputs.to(device), self.targets.to(device), self.ids.to(device), moved)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LazySplit:
+    """A split that ``make`` makes anew for each pass over its batches, and that nobody keeps afterwards.
+
+    Good for test parts that cost much memory and are read once.
+
+    >>> made = MemorySplit(torch.eye(3), torch.tensor([0, 1, 2]), torch.tensor([7, 8, 9]))
+    >>> split = LazySplit(made.targets, made.ids, made.input_shape, lambda: made)
+    >>> len(split), [y.tolist() for _, y in split.batches([(torch.tensor([2]), 0)])]
+    (3, [[2]])
+    """
+
+    targets: Tensor
+    ids: Tensor
+    input_shape: tuple[int, ...]
+    make: Callable[[], Split]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def batch(self, indices: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """Return (x, y) of the rows at positions ``indices``; the whole split is made for it."""
+        return self.make().batch(indices, generator)
+
+    def batches(self, plan: BatchPlan, workers: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the batches of the plan."""
+        return self.make().batches(plan, workers)
+
+    def to(self, device: torch.device | str) -> LazySplit:
+        """Return the split that moves to ``device`` when it is made."""
+        moved = self.targets.to(device), self.ids.to(device)
+        return LazySplit(*moved, self.input_shape, lambda: self.make().to(device))
 
 
 def fingerprint(ids: Tensor) -> str:

@@ -40,6 +40,7 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
         "airfoil",
         "exchange-rate",
         "exchange-rate-short",
+        "features",
     )
 }
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Kind = Literal["number", "boolean", "category"]
 
 #: words for a missing value, in small letters
-MISSING = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?"})
+MISSING = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "<null>", "none", "?"})
 #: words for truth values, in small letters
 TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 #: squares of larger numbers are no numbers any more

@@ -42,8 +42,10 @@ def get(name: str, root: Path, progress: Progress = no_progress) -> bool:
     if state(name, root) == "present" and not verify(name, root):
         return False
     writable(root)
-    if published.by_hand:
+    if published.archives:
         _prepare_imagenet(name, published, root)
+    elif published.by_hand:
+        raise DataError(f"{name} has no download: {published.by_hand} {root / published.folder}")
     intact = {stored.path for stored in published.files if check(name, stored, root) is None}
     wanted = [download for download in published.downloads if download.path not in intact]
     if wanted:

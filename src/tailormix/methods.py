@@ -19,7 +19,7 @@ from tailormix import pairs as p
 from tailormix.method import Method
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tailormix.batch import Space
 
@@ -414,3 +414,24 @@ def build_method(name: str, **settings: Any) -> Method:
     for setting in settings:
         checks.known(f"setting of {name}", setting, inspect.signature(build).parameters)
     return build(**settings)
+
+
+AUTO = "auto"  # the value of a setting that sets itself
+
+
+def without_auto(name: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The settings of a method without that of its strength if it is "auto", and whether it is.
+
+    >>> without_auto("sk-mixup", {"tau_max": "auto", "tau_std": 0.5})
+    ({'tau_std': 0.5}, True)
+    """
+    found = [key for key, value in settings.items() if value == AUTO]
+    coefficients: Any = build_method(name).coefficients
+    strength = getattr(getattr(coefficients, "coefficients", coefficients), "strength", None)
+    if strength not in inspect.signature(METHODS[name].build).parameters:
+        strength = None
+    for key in found:
+        if key != strength:
+            answer = f"only {strength} can be" if strength else f"{name} has no strength that could be"
+            raise ValueError(f'{key} = "{AUTO}": {answer} set automatically')
+    return {key: value for key, value in settings.items() if key not in found}, bool(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -31,14 +30,29 @@ def ensemble(members: Sequence[Predictions]) -> Predictions:
     first = members[0]
     rows = {"targets": first.targets, "ids": first.ids, "split": first.split, "imitates": first.imitates}
     if first.task == "classification":
-        log_probabilities = torch.stack([_log_probabilities(each) for each in members])
-        return Predictions(logits=log_probabilities.logsumexp(0) - math.log(len(members)), **rows)
-    means = torch.stack([torch.as_tensor(to_numpy(each.mean)).double() for each in members])
+        return Predictions(logits=log_mean_probabilities(_stack(members)), **rows)
     stds = torch.stack([torch.as_tensor(to_numpy(each.std)).double() for each in members])
+    mean, std = gaussian_mixture(_stack(members), stds)
+    return Predictions(mean=mean, std=std, **rows)
+
+
+def log_mean_probabilities(logits: Tensor) -> Tensor:
+    """Averaged probabilities of members with logits (k, n, C), as log p̄ (n, C).
+
+    >>> log_mean_probabilities(torch.tensor([[[0.0, 0.0]], [[0.0, -math.inf]]])).exp()
+    tensor([[0.7500, 0.2500]])
+    """
+    return logits.log_softmax(-1).logsumexp(0) - math.log(len(logits))
+
+
+def gaussian_mixture(means: Tensor, stds: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation (n, ...) of the even mixture of Gaussians (k, n, ...).
+
+    >>> gaussian_mixture(torch.tensor([[0.0], [2.0]]), torch.tensor([[0.0], [0.0]]))
+    (tensor([1.]), tensor([1.]))
+    """
     mean = means.mean(0)
-    return Predictions(
-        mean=mean, std=(stds.square().mean(0) + (means - mean).square().mean(0)).sqrt(), **rows
-    )
+    return mean, (stds.square().mean(0) + (means - mean).square().mean(0)).sqrt()
 
 
 def disagreement(members: Sequence[Predictions]) -> float:
@@ -49,12 +63,19 @@ def disagreement(members: Sequence[Predictions]) -> float:
     """
     check_members(members)
     if members[0].task == "classification":
-        chosen = [_log_probabilities(each).argmax(1) for each in members]
-        return sum(float((a != b).double().mean()) for a, b in itertools.combinations(chosen, 2)) / math.comb(
-            len(members), 2
-        )
-    means = torch.stack([torch.as_tensor(to_numpy(each.mean)).double() for each in members])
-    return float(means.var(0, correction=0).mean().sqrt())
+        return float(class_disagreement(_stack(members)).mean())
+    return float(_stack(members).var(0, correction=0).mean().sqrt())
+
+
+def class_disagreement(logits: Tensor) -> Tensor:
+    """The share of pairs of members (k, n, C) that name different classes, for each row (n,).
+
+    >>> class_disagreement(torch.eye(2)[torch.tensor([[0, 1], [0, 0], [0, 0]])])
+    tensor([0.0000, 0.6667], dtype=torch.float64)
+    """
+    k, _, classes = logits.shape
+    votes = torch.nn.functional.one_hot(logits.argmax(-1), classes).sum(0).double()  # (n, C)
+    return 1 - (votes * (votes - 1)).sum(-1) / (k * (k - 1))
 
 
 def check_members(members: Sequence[Predictions]) -> None:
@@ -84,8 +105,9 @@ def _same_rows(a: Predictions, b: Predictions) -> bool:
     return bool((to_numpy(one) == to_numpy(other)).all())
 
 
-def _log_probabilities(predictions: Predictions) -> Tensor:
-    """(n, C) in double precision."""
-    if predictions.logits is not None:
-        return torch.as_tensor(to_numpy(predictions.logits)).double().log_softmax(1)
-    return torch.as_tensor(to_numpy(predictions.probabilities)).double().log()
+def _stack(members: Sequence[Predictions]) -> Tensor:
+    """Logits, or logarithms of probabilities, (k, n, C), or means (k, n, ...), in double precision."""
+    outputs = [torch.as_tensor(to_numpy(each.outputs)).double() for each in members]
+    return torch.stack(
+        [row if each.probabilities is None else row.log() for each, row in zip(members, outputs, strict=True)]
+    )

@@ -22,7 +22,7 @@ from tailormix.experiments import plugins
 from tailormix.experiments.experiment import DEFAULT_LOSS, REGRESSION_LOSSES, method_options
 from tailormix.losses.registry import LOSSES
 from tailormix.method import Method
-from tailormix.methods import build_method
+from tailormix.methods import AUTO, build_method, without_auto
 from tailormix.objectives.mixed import squared_error
 from tailormix.strength import AutoStrength
 from tailormix.training.seeding import Stream, derive
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from tailormix.components import Criterion
     from tailormix.data.splits import Split
     from tailormix.experiments.experiment import Experiment
-
-AUTO = "auto"  # the value of an option that sets itself
 
 
 def build(experiment: Experiment, device: torch.device | str = "cpu") -> Setup:
@@ -133,24 +131,8 @@ def _method(experiment: Experiment, splits: DataSplits) -> Method:
         return method.fit(inputs, splits.train.targets)
     if splits.num_classes is not None and "num_classes" in method_options(name):
         options.setdefault("num_classes", splits.num_classes)
-    for key in [key for key, value in options.items() if value == AUTO]:
-        strength = strength_option(name)
-        if key != strength:
-            answer = f"only {strength} can be" if strength else f"{name} has no strength that could be"
-            raise ValueError(f'{key} = "{AUTO}": {answer} set automatically')
-        del options[key]
-    return build_method(name, **options).fit(inputs, splits.train.targets)
-
-
-def strength_option(name: str) -> str | None:
-    """The option of a method that can be set automatically.
-
-    >>> strength_option("sk-mixup"), strength_option("regmixup"), strength_option("erm")
-    ('tau_max', 'alpha', None)
-    """
-    coefficients: Any = build_method(name).coefficients
-    found = getattr(getattr(coefficients, "coefficients", coefficients), "strength", None)
-    return found if found in method_options(name) else None
+    settings, _ = without_auto(name, options)
+    return build_method(name, **settings).fit(inputs, splits.train.targets)
 
 
 def _augmented(split: Split, seed: int) -> Callable[[Tensor], Tensor]:

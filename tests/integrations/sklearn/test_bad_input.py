@@ -20,7 +20,7 @@ def _no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("trained on bad input")
 
-    monkeypatch.setattr(network, "train_epoch", refuse)
+    monkeypatch.setattr(network.Members, "epoch", refuse)
 
 
 @pytest.mark.parametrize(

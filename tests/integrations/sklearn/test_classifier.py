@@ -30,7 +30,7 @@ def test_probabilities_are_scaled_logits() -> None:
     assert np.allclose(np.log(found), model.predict_log_proba(X))
     assert np.array_equal(model.classes_[found.argmax(1)], model.predict(X))
     with torch.no_grad():
-        logits = model.module_(model.preprocessing_(torch.tensor(X)))
+        logits = model.modules_[0](model.preprocessing_(torch.tensor(X)))
     assert np.allclose(found, (logits / model.temperature_).softmax(1), atol=1e-5)
 
 

@@ -15,7 +15,7 @@ CASES = [(classifier, Y), (regressor, REAL)]
 
 
 def weights(model: Any) -> torch.Tensor:
-    return torch.cat([value.flatten() for value in model.module_.state_dict().values()])
+    return torch.cat([value.flatten() for value in model.modules_[0].state_dict().values()])
 
 
 @pytest.mark.parametrize(("make", "y"), CASES)

@@ -20,10 +20,9 @@ from tailormix.integrations.sklearn.network import (
     Problem,
     learn,
     learn_further,
-    seeded,
 )
 from tailormix.method import Method
-from tailormix.methods import build_method
+from tailormix.methods import build_method, without_auto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,6 +45,7 @@ class Options:
     without early stopping.
     """
 
+    members: int
     learning_rate: float
     weight_decay: float
     batch_size: int
@@ -83,6 +83,7 @@ def options_of(estimator: Any) -> Options:
     patience = checks.integer("n_iter_no_change", given["n_iter_no_change"], at_least=1)
     early_stopping, warm_start = _switch("early_stopping", given), _switch("warm_start", given)
     return Options(
+        members=checks.integer("members", given["members"], at_least=1),
         learning_rate=checks.positive("learning_rate", given["learning_rate"]),
         weight_decay=checks.non_negative("weight_decay", given["weight_decay"]),
         batch_size=checks.integer("batch_size", given["batch_size"], at_least=1),
@@ -100,24 +101,32 @@ def options_of(estimator: Any) -> Options:
     )
 
 
-def method_of(method: str | Method, options: Mapping[str, Any] | None, classes: int | None) -> Method:
-    """The method by name with its options, or the object itself; ``classes`` is ``None`` for real targets.
+def method_of(
+    method: str | Method, options: Mapping[str, Any] | None, classes: int | None
+) -> tuple[Method, bool]:
+    """The method by name with its options, or the object itself, and whether its strength sets itself.
 
-    >>> method_of("sk-mixup", {"tau_std": 0.5}, 3).num_classes
-    3
+    ``classes`` is ``None`` for real targets.
+
+    >>> method_of("sk-mixup", {"tau_max": "auto"}, 3)[1]
+    True
     """
+    auto = False
     if isinstance(method, str):
-        method = build_method(method, **(options or {}))
+        settings, auto = without_auto(method, options or {})
+        method = build_method(method, **settings)
     elif not isinstance(method, Method):
         raise TypeError(f"method must be a name or a Method, got {type(method).__name__}: {method!r}")
     elif options:
         raise ValueError(
             "method_options go with the name of a method: a Method object has its settings already"
         )
+    if auto and classes is None:
+        raise ValueError("automatic strength is for classes, and y has real targets: give a number")
     if method.num_classes not in (None, classes):
         task = "real targets" if classes is None else f"{classes} classes"
         raise ValueError(f"method is set up for num_classes={method.num_classes}, but y has {task}")
-    return replace(method, num_classes=classes)
+    return replace(method, num_classes=classes), auto
 
 
 def plain(value: Any) -> Any:
@@ -198,6 +207,25 @@ def _too_few(rows: int, free: int) -> str:
 
 
 LARGEST_SEED = 2**31 - 1
+
+
+def draw_seeds(
+    random: np.random.RandomState, members: int, start: Network | None
+) -> tuple[tuple[int, ...], int]:
+    """The seed of each member, and that of the rows held out; members cannot be added to a fitted network.
+
+    The first member has the seed of a fit without others.
+
+    >>> many, one = (draw_seeds(np.random.RandomState(0), k, None) for k in (3, 1))
+    >>> many[0][0] == one[0][0], many[1] == one[1]
+    (True, True)
+    """
+    if start is not None and len(start.modules) != members:
+        raise ValueError(f"members must stay {len(start.modules)}, as in the fit before, got {members}")
+    first, split, *others = (int(random.randint(LARGEST_SEED)) for _ in range(1 + members))
+    return (first, *others), split
+
+
 #: how scikit-learn checks a matrix of numbers: these sparse formats are taken as they are
 NUMBERS = {"accept_sparse": ("csr", "csc"), "dtype": np.float64, "ensure_all_finite": "allow-nan"}
 
@@ -205,7 +233,7 @@ NUMBERS = {"accept_sparse": ("csr", "csc"), "dtype": np.float64, "ensure_all_fin
 class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Trains a module with any method; a subclass says what the targets are and what is calibrated."""
 
-    module_: nn.Module
+    modules_: list[nn.Module]
     preprocessing_: TablePreprocessing
     target_scaler_: StandardScaler | None
     loss_curve_: list[float]
@@ -236,24 +264,25 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         Sparse X is made dense at once: centred columns have no zeros to skip.
         """
         options = options_of(self)
-        start = self._network() if options.warm_start and hasattr(self, "module_") else None
+        start = self._network() if options.warm_start and hasattr(self, "modules_") else None
         X, y = self._read(X, y, first=start is None, incremental=False)
         problem = self._problem(y)
-        random = check_random_state(self.random_state)
-        self._seed, split = (int(random.randint(LARGEST_SEED)) for _ in range(2))
+        self._seeds, split = draw_seeds(check_random_state(self.random_state), options.members, start)
         # A warm start must hold out the same rows as the fit before, or they would have been trained on.
         self._split = split if start is None else self._split
         held = np.zeros(len(y), dtype=bool)
-        if options.holds_out:
+        if options.holds_out or problem.auto:
             draw = np.random.RandomState(self._split)
             held = held_out(y, options.fraction, draw, classes=problem.classes)
-        network, history = learn(problem, X, y, held, options, self._seed, start)
+        network, history = learn(problem, X, y, held, options, self._seeds, start)
         if options.calibrate:
             self._calibrate(network, X[held], y[held])
         else:
             self._skip_calibration()
         if held.any() and options.refit:
-            network, history = learn(problem, X, y, np.zeros_like(held), options, self._seed, None)
+            network, history = learn(
+                problem, X, y, np.zeros_like(held), options, self._seeds, None, history.strengths
+            )
         self._store(network, history, anew=start is None)
         self._optimiser = None
         return self
@@ -261,30 +290,32 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _partial_fit(self, X: Any, y: Any, *, first: bool) -> Self:
         """One pass over the rows from where the last one ended, at one learning rate; nothing is held out."""
         options = options_of(self)
+        start = None if first else self._network()
         X, y = self._read(X, y, first=first, incremental=True)
         problem = self._problem(y)
+        if problem.auto:
+            raise ValueError("automatic strength needs rows held out, and partial_fit holds none out")
         optimiser = None if first else self._optimiser
         if optimiser is None:
             self._random = check_random_state(self.random_state)
-        self._seed = int(self._random.randint(LARGEST_SEED))
-        with seeded(self._seed):
-            network = Network.new(problem, X, y, options) if first else self._network().rescaled(X, y)
+        self._seeds, _ = draw_seeds(self._random, options.members, start)
+        network = start.rescaled(X, y) if start else Network.new(problem, X, y, options, self._seeds)
         loss, self._optimiser = learn_further(
-            network, problem, network.rows(X, y), options, self._seed, optimiser
+            network, problem, network.rows(X, y), options, self._seeds, optimiser
         )
         if first:
             self._skip_calibration()
-        self._store(network, History((loss,)), anew=first)
+        self._store(network, History([loss], [], []), anew=first)
         return self
 
     def _network(self) -> Network:
         """The fitted network."""
-        check_is_fitted(self, "module_")
-        return Network(self.module_, self.preprocessing_, self.target_scaler_, self._precise)
+        check_is_fitted(self, "modules_")
+        return Network(tuple(self.modules_), self.preprocessing_, self.target_scaler_, self._precise)
 
     def _store(self, network: Network, history: History, *, anew: bool) -> None:
         """Store what was trained; the curves continue unless training started anew."""
-        self.module_ = network.module.eval()
+        self.modules_ = [module.eval() for module in network.modules]
         self.preprocessing_, self.target_scaler_ = network.preprocessing, network.target_scaler
         self._precise = network.precise
         if anew:
@@ -293,9 +324,14 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.validation_curve_ += history.validation
         self.n_iter_ = len(self.loss_curve_)
 
+    def _check_members(self) -> None:
+        check_is_fitted(self, "modules_")
+        if len(self.modules_) < 2:
+            raise ValueError(f"disagreement needs two members or more, got members={len(self.modules_)}")
+
     def _inputs(self, X: Any) -> Inputs:
         """Checked inputs of a prediction."""
-        check_is_fitted(self, "module_")
+        check_is_fitted(self, "modules_")
         table = read_words(self, X, reset=False)
         return dense(validate_data(self, X, reset=False, **NUMBERS)) if table is None else table
 

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import column_or_1d
 from torch.nn import functional
 
+from tailormix.calibration.ensemble import class_disagreement, log_mean_probabilities
 from tailormix.calibration.temperature import TemperatureScaling
 from tailormix.integrations.sklearn.base import MixupEstimator, method_of, read_rows
 from tailormix.integrations.sklearn.network import Problem
@@ -91,6 +92,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         calibrate: bool = True,
         refit: bool = True,
         warm_start: bool = False,
+        members: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
@@ -110,6 +112,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         self.calibrate = calibrate
         self.refit = refit
         self.warm_start = warm_start
+        self.members = members
         self.random_state = random_state
         self.verbose = verbose
 
@@ -119,7 +122,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"class_weight={self.class_weight!r} needs all rows at once: give partial_fit a dictionary"
             )
-        first = not hasattr(self, "module_")
+        first = not hasattr(self, "modules_")
         if first and classes is None:
             raise ValueError("classes must be given in the first call of partial_fit, got None")
         if classes is not None:
@@ -140,9 +143,14 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         chosen: Array = self.classes_[columns]
         return chosen
 
+    def disagreement(self, X: Any) -> Array:
+        """The share of pairs of members that name different classes, for each row (n,)."""
+        self._check_members()
+        return np.asarray(class_disagreement(self._network().outputs(self._inputs(X))))
+
     def _scaled_logits(self, X: Any) -> Tensor:
         X = self._inputs(X)
-        return self._network().outputs(X) / self.temperature_
+        return log_mean_probabilities(self._network().outputs(X)) / self.temperature_
 
     def _read(self, X: Any, y: Any, *, first: bool, incremental: bool) -> tuple[Inputs, Array]:
         X, y = read_rows(self, X, y, first=first)
@@ -164,8 +172,10 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
 
     def _problem(self, y: Array) -> Problem:
         classes = len(self.classes_)
-        method = method_of(self.method, self.method_options, classes)
-        return Problem(method, _weighted(self._class_weights(y)), classes, classes)
+        method, auto = method_of(self.method, self.method_options, classes)
+        return Problem(
+            method, auto, _weighted(self._class_weights(y)), classes, classes, log_mean_probabilities
+        )
 
     def _class_weights(self, y: Array) -> Tensor | None:
         """Weights (C,) with mean 1."""
@@ -175,7 +185,8 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
         return torch.as_tensor(weights / weights.mean(), dtype=torch.float32)
 
     def _calibrate(self, network: Network, X: Inputs, y: Array) -> None:
-        self.temperature_ = TemperatureScaling().fit(network.outputs(X), network.targets(y)).temperature
+        logits = log_mean_probabilities(network.outputs(X))
+        self.temperature_ = TemperatureScaling().fit(logits, network.targets(y)).temperature
 
     def _skip_calibration(self) -> None:
         self.temperature_ = 1.0

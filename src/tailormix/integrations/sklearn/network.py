@@ -1,4 +1,4 @@
-"""The network inside an estimator: how it is built and trained, and its outputs."""
+"""The networks inside an estimator: how they are built and trained, and their outputs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 import time
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,15 @@ from torch import nn
 from tailormix.data.preprocessing import TablePreprocessing
 from tailormix.method import Method, Step
 from tailormix.models.mlp import MLP
+from tailormix.strength import AutoStrength
 from tailormix.training.evaluating import ROWS, forward_batches, has_dropout
-from tailormix.training.optimisation import Schedule, TrainingBatch, build_optimiser, train_epoch
+from tailormix.training.joint_step import JointStep, NotStackable, check_joint
+from tailormix.training.optimisation import Schedule, TrainingBatch, build_optimiser
 from tailormix.training.progress import console, silent
 from tailormix.training.seeding import Stream, derive, reseed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -44,51 +47,53 @@ if TYPE_CHECKING:
 class Problem:
     """What is to be learned: the method, the loss (n,) of outputs, and how many outputs there are.
 
-    ``classes`` is their number, ``None`` for real targets; ``needs_dropout`` refuses modules without it.
+    ``auto``: rows held out set the strength of the method. ``classes`` is their number, ``None`` for real
+    targets. ``combine`` makes one answer (n, outputs) of the members' (k, n, outputs). ``needs_dropout``
+    refuses modules without it.
     """
 
     method: Method
+    auto: bool
     criterion: Criterion
     outputs: int
     classes: int | None
+    combine: Callable[[Tensor], Tensor]
     needs_dropout: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A module, and the preprocessing it was trained with; ``target_scaler`` is ``None`` for classes.
+    """One module or several, and the preprocessing they were trained with.
 
-    ``precise`` modules predict in double precision, so that the prediction for a row does not depend on the
-    rows beside it. Modules of the user predict as they were trained: they may hold tensors that cannot be
-    cast.
+    ``target_scaler`` is ``None`` for classes. ``precise`` modules predict in double precision, so that the
+    prediction for a row does not depend on the rows beside it. Modules of the user predict as they were
+    trained: they may hold tensors that cannot be cast.
     """
 
-    module: nn.Module
+    modules: tuple[nn.Module, ...]
     preprocessing: TablePreprocessing
     target_scaler: StandardScaler | None
     precise: bool
 
     @classmethod
-    def new(cls, problem: Problem, X: Inputs, y: Array, options: Options) -> Network:
-        """An untrained network: preprocessing from these rows, weights from torch's generator."""
+    def new(cls, problem: Problem, X: Inputs, y: Array, options: Options, seeds: Sequence[int]) -> Network:
+        """Untrained: preprocessing from these rows, the weights of each member from its seed."""
         preprocessing = TablePreprocessing.fit(X)
         features = len(preprocessing.output_names())
-        if options.module is None:
-            module: nn.Module = MLP(features, problem.outputs, options.hidden, options.dropout)
-        else:
-            module = options.module(features, problem.outputs)
-            if not isinstance(module, nn.Module):
-                raise TypeError(f"module must return an nn.Module, got {type(module).__name__}")
+        modules = []
+        for seed in seeds:
+            with seeded(seed):
+                modules.append(_module(features, problem.outputs, options))
         # as arrays even where the user's default is pandas
         scaler = None if problem.classes else StandardScaler().set_output(transform="default").fit(y)
-        return cls(module, preprocessing, scaler, options.module is None)
+        return cls(tuple(modules), preprocessing, scaler, options.module is None)
 
     def rescaled(self, X: Inputs, y: Array) -> Network:
-        """The same module, with scales that have seen further rows."""
+        """The same modules, with scales that have seen further rows."""
         target_scaler = copy.deepcopy(self.target_scaler)
         if target_scaler is not None:
             target_scaler.partial_fit(y)
-        return Network(self.module, self.preprocessing.updated(X), target_scaler, self.precise)
+        return Network(self.modules, self.preprocessing.updated(X), target_scaler, self.precise)
 
     def rows(self, X: Inputs, y: Array) -> Rows:
         """Inputs and targets for training."""
@@ -101,26 +106,41 @@ class Network:
         return torch.from_numpy(self.target_scaler.transform(y)).float()
 
     def outputs(self, X: Inputs) -> Tensor:
-        """Outputs (n, outputs) on the scale of the module, in double precision."""
-        return forward(*self.for_prediction(X)).double()
+        """Outputs (members, n, outputs) on the scale of the modules, in double precision."""
+        modules, x = self.for_prediction(X)
+        return torch.stack([forward(module, x).double() for module in modules])
 
-    def for_prediction(self, X: Inputs) -> tuple[nn.Module, Tensor]:
-        """Module and inputs in the precision of predictions."""
+    def for_prediction(self, X: Inputs) -> tuple[list[nn.Module], Tensor]:
+        """Modules and inputs in the precision of predictions."""
         if self.precise:
-            return copy.deepcopy(self.module).double(), self._inputs(X)
-        return self.module, self._inputs(X).float()
+            return [copy.deepcopy(module).double() for module in self.modules], self._inputs(X)
+        return list(self.modules), self._inputs(X).float()
 
     def _inputs(self, X: Inputs) -> Tensor:
-        """Inputs of the module (n, features), in double precision."""
+        """Inputs of the modules (n, features), in double precision."""
         return self.preprocessing.encode(self.preprocessing.read(X))
+
+
+def _module(features: int, outputs: int, options: Options) -> nn.Module:
+    """An untrained module, its weights from torch's generator."""
+    if options.module is None:
+        return MLP(features, outputs, options.hidden, options.dropout)
+    module = options.module(features, outputs)
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"module must return an nn.Module, got {type(module).__name__}")
+    return module
 
 
 @dataclass(frozen=True)
 class History:
-    """Mean training loss of each epoch, and the validation losses if there was early stopping."""
+    """Mean training loss of each epoch, losses on rows held out if they were looked at, and strengths.
 
-    losses: tuple[float, ...]
-    validation: tuple[float, ...] = ()
+    ``strengths`` are those that rows held out have set, for each epoch and member.
+    """
+
+    losses: list[float]
+    validation: list[float]
+    strengths: list[list[float]]
 
 
 def learn(
@@ -129,130 +149,198 @@ def learn(
     y: Array,
     held: npt.NDArray[np.bool_],
     options: Options,
-    seed: int,
+    seeds: Sequence[int],
     start: Network | None,
+    strengths: Sequence[Sequence[float]] | None = None,
 ) -> tuple[Network, History]:
-    """A network trained on the rows that are not held out, from ``start`` or from scratch."""
-    with seeded(seed):
-        network = copy.deepcopy(start)
-        if network is None:
-            network = Network.new(problem, X[~held], y[~held], options)
-        if problem.needs_dropout and not has_dropout(network.module):
-            raise ValueError(
-                "calibrate=True needs dropout in the module, got none: set dropout > 0, or calibrate=False"
-            )
-        rows = network.rows(X[~held], y[~held])
-        x, targets = network.rows(X[held], y[held]) if held.any() else rows
-        step = make_step(network, problem, rows, options)
+    """A network trained on the rows that are not held out, from ``start`` or from scratch.
 
-        def validate() -> float:
-            return float(problem.criterion(forward(network.module, x), targets).mean())
-
-        name = "training" if held.any() or not options.holds_out else "refitting"
+    Automatic strength is steered by the rows held out, or takes the ``strengths`` of another training.
+    """
+    network = copy.deepcopy(start)
+    if network is None:
+        network = Network.new(problem, X[~held], y[~held], options, seeds)
+    if problem.needs_dropout and not all(map(has_dropout, network.modules)):
+        raise ValueError(
+            "calibrate=True needs dropout in the module, got none: set dropout > 0, or calibrate=False"
+        )
+    rows = network.rows(X[~held], y[~held])
+    held_rows = network.rows(X[held], y[held]) if held.any() else None
+    with seeded(seeds[0]):
+        members = Members(network, problem, rows, options, seeds)
+        name = "training" if strengths is None else "refitting"
         with console(name, options.epochs) if options.verbose else contextlib.nullcontext(silent) as report:
-            return network, train(step, rows, options, seed, validate, report)
+            return network, members.train(held_rows, strengths, report)
 
 
 def learn_further(
-    network: Network, problem: Problem, rows: Rows, options: Options, seed: int, optimiser: Any
-) -> tuple[float, optim.Optimizer]:
-    """Train for one epoch at a constant learning rate; the mean loss, and the optimiser for the next call."""
-    with seeded(seed):
-        step = make_step(network, problem, rows, options)
-        if optimiser is None:
-            optimiser = make_optimiser(step, options)
-        for group in optimiser.param_groups:
-            group["lr"] = options.learning_rate
-        steps = number_of_batches(rows, options)
-        schedule = Schedule(optimiser, "constant", {}, epochs=1, steps=steps)
-        return mean_loss_of_epoch(step, optimiser, schedule, rows, options, seed), optimiser
-
-
-def train(
-    step: Step, rows: Rows, options: Options, seed: int, validate: Callable[[], float], report: Reporter
-) -> History:
-    """Train ``step.model`` with AdamW and half a cosine wave of the learning rate.
-
-    ``validate`` returns the validation loss. It is called only for early stopping, after every epoch: then
-    the best weights are restored at the end.
-    """
-    optimiser, steps = make_optimiser(step, options), number_of_batches(rows, options)
-    schedule = Schedule(optimiser, "cosine", {}, epochs=options.epochs, steps=steps)
-    losses: list[float] = []
-    validation: list[float] = []
-    best, best_weights = 0, copy.deepcopy(step.model.state_dict())
-    for epoch in range(options.epochs):
-        started = time.monotonic()
-        losses.append(mean_loss_of_epoch(step, optimiser, schedule, rows, options, seed, epoch))
-        row: dict[str, Any] = {"epoch": epoch + 1, "loss": losses[-1], "seconds": time.monotonic() - started}
-        if options.patience is not None:
-            validation.append(validate())
-            row["validation"] = {"validation loss": validation[-1]}
-            if validation[-1] <= min(validation):
-                best, best_weights = epoch, copy.deepcopy(step.model.state_dict())
-        report(row, options.epochs)
-        if options.patience is not None and epoch - best >= options.patience:
-            break
-    if options.patience is not None:
-        step.model.load_state_dict(best_weights)
-    return History(tuple(losses), tuple(validation))
-
-
-def mean_loss_of_epoch(
-    step: Step,
-    optimiser: optim.Optimizer,
-    schedule: Schedule,
+    network: Network,
+    problem: Problem,
     rows: Rows,
     options: Options,
-    seed: int,
-    epoch: int = 0,
-) -> float:
-    """Train for one epoch on rows in random order, in batches whose sizes differ by at most one."""
-
-    def backward(loss: Tensor) -> None:
-        if not loss.isfinite():
-            raise ValueError(
-                f"training diverged, the loss is {loss.item()}: lower learning_rate={options.learning_rate}"
-            )
-        loss.backward()  # type: ignore[no-untyped-call]
-
-    x, y = rows
-    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(derive(seed, Stream.ORDER, epoch)))
-    batches = order.tensor_split(number_of_batches(rows, options))
-    losses = train_epoch(
-        step,
-        optimiser,
-        schedule,
-        (
-            TrainingBatch(x[batch], y[batch], derive(seed, Stream.STEP, epoch, number))
-            for number, batch in enumerate(batches)
-        ),
-        backward,
-    )
-    return sum(float(loss) * len(batch) for loss, batch in zip(losses, batches, strict=True)) / len(x)
+    seeds: Sequence[int],
+    optimiser: optim.Optimizer | None,
+) -> tuple[float, optim.Optimizer]:
+    """Train for one epoch at a constant learning rate; the mean loss, and the optimiser for the next call."""
+    with seeded(seeds[0]):
+        members = Members(network, problem, rows, options, seeds, optimiser, joint=False)
+        for group in members.optimiser.param_groups:
+            group["lr"] = options.learning_rate
+        return members.epoch(members.schedule("constant", 1), 0), members.optimiser
 
 
-def number_of_batches(rows: Rows, options: Options) -> int:
-    """The fewest batches with at most ``batch_size`` rows each."""
-    return math.ceil(len(rows[0]) / options.batch_size)
+class Members:
+    """The modules of a network in training: all in one pass where that can be, else one after the other.
 
+    Each member has its own order of rows and its own draws, from its seed, and one optimiser holds the
+    parameters of all: AdamW changes each number by its own gradient alone.
+    """
 
-def make_optimiser(step: Step, options: Options) -> optim.Optimizer:
-    """AdamW over the module of a step."""
-    settings = {"lr": options.learning_rate, "weight_decay": options.weight_decay}
-    return build_optimiser("adamw", step.model.parameters(), settings)
+    def __init__(
+        self,
+        network: Network,
+        problem: Problem,
+        rows: Rows,
+        options: Options,
+        seeds: Sequence[int],
+        optimiser: optim.Optimizer | None = None,
+        *,
+        joint: bool = True,
+    ) -> None:
+        self.modules, self.problem, self.rows = network.modules, problem, rows
+        self.options, self.seeds = options, seeds
+        self.number = math.ceil(len(rows[0]) / options.batch_size)  # of batches
+        self.autos, self.steps = self._checked_steps()
+        self.joint = self._joint() if joint and len(seeds) > 1 else None
+        parameters = (p for module in self.modules for p in module.parameters())
+        settings = {"lr": options.learning_rate, "weight_decay": options.weight_decay}
+        self.optimiser = optimiser or build_optimiser(
+            "adamw", parameters if self.joint is None else self.joint.parameters.values(), settings
+        )
 
+    def _checked_steps(self) -> tuple[list[AutoStrength], list[Step]]:
+        """The training steps; a trial on a copy shows that method, module and targets fit together."""
+        x, y = self.rows
+        first = slice(self.options.batch_size)
+        try:
+            method = self.problem.method.fit(x, y)
+            autos = [AutoStrength(method) for _ in self.seeds] if self.problem.auto else []
+            methods = [auto.method for auto in autos] or [method] * len(self.seeds)
+            steps = [
+                Step(module, own, self.problem.criterion)
+                for module, own in zip(self.modules, methods, strict=True)
+            ]
+            for step in copy.deepcopy(steps):
+                step(x[first], y[first]).backward()
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise ValueError(f"method and module cannot be trained on these targets: {error}") from error
+        return autos, steps
 
-def make_step(network: Network, problem: Problem, rows: Rows, options: Options) -> Step:
-    """The training step; a trial on a copy shows that method, module and targets fit together."""
-    x, y = rows
-    first = slice(options.batch_size)
-    try:
-        step = Step(network.module, problem.method.fit(x, y), problem.criterion)
-        copy.deepcopy(step)(x[first], y[first]).backward()
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise ValueError(f"method and module cannot be trained on these targets: {error}") from error
-    return step
+    def _joint(self) -> JointStep | None:
+        try:
+            check_joint(self.steps, next(self._batches(0)))
+        except NotStackable as error:
+            warnings.warn(f"members are trained one after the other: {error}", stacklevel=2)
+            return None
+        return JointStep(self.steps)
+
+    def train(
+        self, held: Rows | None, strengths: Sequence[Sequence[float]] | None, report: Reporter
+    ) -> History:
+        """Train with AdamW and half a cosine wave of the learning rate.
+
+        With early stopping, the weights with the lowest loss on the rows held out are restored at the end.
+        """
+        schedule, patience = self.schedule("cosine", self.options.epochs), self.options.patience
+        history = History([], [], [])
+        best, best_weights = 0, self._weights()
+        for epoch in range(self.options.epochs):
+            started = time.monotonic()
+            history.strengths.append(self._strengths(None if strengths is None else strengths[epoch]))
+            history.losses.append(self.epoch(schedule, epoch))
+            row: dict[str, Any] = {"epoch": epoch + 1, "loss": history.losses[-1]}
+            if held is not None and (self.autos or patience is not None):
+                history.validation.append(self._observe(*held))
+                row["validation"] = {"validation loss": history.validation[-1]}
+                if history.validation[-1] <= min(history.validation):
+                    best, best_weights = epoch, self._weights()
+            report({**row, "seconds": time.monotonic() - started}, self.options.epochs)
+            if patience is not None and epoch - best >= patience:
+                break
+        if patience is not None:
+            for module, weights in zip(self.modules, best_weights, strict=True):
+                module.load_state_dict(weights)
+        self._release()
+        return history
+
+    def _strengths(self, known: Sequence[float] | None) -> list[float]:
+        """The automatic strengths of the next epoch, set to known ones where there are such."""
+        for auto, strength in zip(self.autos, known or (), strict=known is not None):
+            auto.load_state_dict({**auto.state_dict(), "strength": strength})
+        return [auto.strength for auto in self.autos]
+
+    def _observe(self, x: Tensor, y: Tensor) -> float:
+        """The loss of the members' common answer on rows held out, which also steer automatic strengths."""
+        answers = torch.stack([forward(module, x) for module in self.modules])
+        for auto, answer in zip(self.autos, answers, strict=bool(self.autos)):
+            auto.observe(answer, y)
+        return float(self.problem.criterion(self.problem.combine(answers), y).mean())
+
+    def schedule(self, name: str, epochs: int) -> Schedule:
+        """The learning rates of so many epochs."""
+        return Schedule(self.optimiser, name, {}, epochs=epochs, steps=self.number)
+
+    def epoch(self, schedule: Schedule, epoch: int) -> float:
+        """Train for one epoch; the mean loss of all members."""
+        for module in self.modules:
+            module.train()
+        total = 0.0
+        for batches in self._batches(epoch):
+            schedule.advance()
+            losses = self._losses(batches)
+            mean = losses.mean().item()
+            if not math.isfinite(mean):
+                rate = self.options.learning_rate
+                raise ValueError(f"training diverged, the loss is {mean}: lower learning_rate={rate}")
+            losses.sum().backward()  # type: ignore[no-untyped-call]
+            self.optimiser.step()
+            self.optimiser.zero_grad()
+            total += mean * len(batches[0].x)
+        return total / len(self.rows[0])
+
+    def _losses(self, batches: Sequence[TrainingBatch]) -> Tensor:
+        """The losses (members,) of one batch each."""
+        if self.joint is not None:
+            return self.joint.losses(batches)
+        losses = []
+        for step, batch in zip(self.steps, batches, strict=True):
+            reseed(batch.seed, batch.x.device)
+            losses.append(step(batch.x, batch.y))
+        return torch.stack(losses)
+
+    def _batches(self, epoch: int) -> Iterator[tuple[TrainingBatch, ...]]:
+        """One batch of each member per step: rows in random order, in sizes that differ by at most one."""
+        x, y = self.rows
+
+        def own(seed: int) -> Iterator[TrainingBatch]:
+            generator = torch.Generator().manual_seed(derive(seed, Stream.ORDER, epoch))
+            order = torch.randperm(len(x), generator=generator)
+            for number, batch in enumerate(order.tensor_split(self.number)):
+                yield TrainingBatch(x[batch], y[batch], derive(seed, Stream.STEP, epoch, number))
+
+        return zip(*(own(seed) for seed in self.seeds), strict=True)
+
+    def _weights(self) -> list[dict[str, Tensor]]:
+        """A copy of all parameters and buffers of each member."""
+        return [
+            {name: value.clone() for name, value in module.state_dict().items()} for module in self.modules
+        ]
+
+    def _release(self) -> None:
+        """Make the parameters and buffers of every member tensors of its own, no longer rows of stacks."""
+        for module in self.modules:
+            for tensor in (*module.parameters(), *module.buffers()):
+                tensor.data = tensor.data.clone()
 
 
 def forward(module: nn.Module, x: Tensor) -> Tensor:

@@ -7,11 +7,13 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
+import torch
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from tailormix import checks
 from tailormix.calibration.dropout import predict
+from tailormix.calibration.ensemble import gaussian_mixture
 from tailormix.calibration.variance import fit_variance
 from tailormix.integrations.sklearn.base import MixupEstimator, method_of, plain, read_rows
 from tailormix.integrations.sklearn.network import Problem
@@ -83,6 +85,7 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
         refit: bool = True,
         mc_samples: int = 50,
         warm_start: bool = False,
+        members: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
@@ -102,12 +105,13 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
         self.refit = refit
         self.mc_samples = mc_samples
         self.warm_start = warm_start
+        self.members = members
         self.random_state = random_state
         self.verbose = verbose
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """One pass over these rows. s stays as it was, at first 1."""
-        return self._partial_fit(X, y, first=not hasattr(self, "module_"))
+        return self._partial_fit(X, y, first=not hasattr(self, "modules_"))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean of each row, shaped like y was; with ``return_std`` also its standard deviation.
@@ -117,11 +121,18 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
         """
         X, network = self._inputs(X), self._network()
         scaler = cast("StandardScaler", network.target_scaler)
-        mean = self._shaped(scaler.inverse_transform(network.outputs(X).numpy()))
         if not return_std:
-            return mean
-        std = self._spread(network, X).numpy() * math.sqrt(self.variance_scale_)
-        return mean, self._shaped(std * scaler.scale_)
+            return self._shaped(scaler.inverse_transform(_mean(network.outputs(X)).numpy()))
+        mean, std = (moment.numpy() for moment in self._moments(network, X))
+        std = std * math.sqrt(self.variance_scale_) * scaler.scale_
+        return self._shaped(scaler.inverse_transform(mean)), self._shaped(std)
+
+    def disagreement(self, X: Any) -> Array:
+        """The standard deviation of the members' means, shaped like y was."""
+        self._check_members()
+        network = self._network()
+        spread = network.outputs(self._inputs(X)).std(0, correction=0).numpy()
+        return self._shaped(spread * cast("StandardScaler", network.target_scaler).scale_)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Lower and upper ends μ ∓ z σ of intervals that hold a share ``coverage`` of targets."""
@@ -132,13 +143,18 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
         reach = NormalDist().inv_cdf((1 + coverage) / 2) * std
         return mean - reach, mean + reach
 
-    def _spread(self, network: Network, X: Inputs) -> Tensor:
-        """σ (n, outputs) on the scale of the module."""
-        if not has_dropout(network.module):
+    def _moments(self, network: Network, X: Inputs) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation (n, outputs) of the members' mixture, on the scale of the modules."""
+        if not all(map(has_dropout, network.modules)):
             raise ValueError(
                 "return_std needs dropout in the module, got none: set dropout > 0, or give a module with it"
             )
-        return spread(*network.for_prediction(X), seed=self._seed, samples=self._samples())
+        modules, x = network.for_prediction(X)
+        stds = [
+            spread(module, x, seed, self._samples())
+            for module, seed in zip(modules, self._seeds, strict=True)
+        ]
+        return gaussian_mixture(network.outputs(X), torch.stack(stds))
 
     def _samples(self) -> int:
         return checks.integer("mc_samples", plain(self.mc_samples), at_least=2)
@@ -158,12 +174,13 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
 
     def _problem(self, y: Array) -> Problem:
         self._samples()
-        method = method_of(self.method, self.method_options, None)
-        return Problem(method, squared_error, y.shape[1], None, needs_dropout=bool(self.calibrate))
+        method, auto = method_of(self.method, self.method_options, None)
+        return Problem(
+            method, auto, squared_error, y.shape[1], None, _mean, needs_dropout=bool(self.calibrate)
+        )
 
     def _calibrate(self, network: Network, X: Inputs, y: Array) -> None:
-        std = self._spread(network, X)
-        self.variance_scale_ = variance_scale(network.outputs(X), std, network.targets(y).double())
+        self.variance_scale_ = variance_scale(*self._moments(network, X), network.targets(y).double())
 
     def _skip_calibration(self) -> None:
         self.variance_scale_ = 1.0
@@ -172,6 +189,11 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _mean(outputs: Tensor) -> Tensor:
+    """The mean (n, outputs) of the members' (k, n, outputs)."""
+    return outputs.mean(0)
 
 
 def spread(module: nn.Module, x: Tensor, seed: int, samples: int) -> Tensor:

@@ -55,13 +55,16 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
             class, ``fit`` raises before training.
         refit: train once more on all rows after T is known (never with early stopping or ``warm_start``).
         warm_start: start from the last fit.
+        members: networks with seeds of their own, trained at once; their probabilities are averaged before
+            T is fitted.
         random_state: an integer makes fits identical, bit by bit.
         verbose: 1 shows a progress bar.
 
     Attributes:
         classes_: labels, in the order of the columns of ``predict_proba``.
         temperature_: T; 1 without calibration.
-        module_, preprocessing_: the trained module, and what makes its inputs from rows of numbers or words.
+        modules_: the trained module of each member.
+        preprocessing_: what makes their inputs from rows of numbers or words.
         n_iter_, loss_curve_, validation_curve_: passes, and the losses of each.
 
     >>> from sklearn.datasets import load_iris

@@ -49,10 +49,12 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
             before training.
         refit: train once more on all rows after s is known (never with early stopping or ``warm_start``).
         mc_samples: passes with dropout behind a spread.
+        members: as of the classifier, but they answer as a mixture of Gaussians.
 
     Attributes:
         variance_scale_: s; 1 without calibration.
-        module_, preprocessing_: the trained module, and what makes its inputs from rows of numbers or words.
+        modules_: the trained module of each member.
+        preprocessing_: what makes their inputs from rows of numbers or words.
         target_scaler_: the scale of the targets.
         n_iter_, loss_curve_, validation_curve_: passes, and the losses of each, on the scale of the module.
 

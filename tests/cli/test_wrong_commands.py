@@ -203,6 +203,34 @@ WRONG = {
         ("--folder list -o page.md", "list.json must be a results file"),
         ("--folder deep -o page.md", "deep.json is not JSON"),
     ],
+    "features": [
+        *(
+            (f"{line} --model torch.nn:Identity", message)
+            for line, message in [
+                ("digit -o f.npz", "unknown data set 'digit'; did you mean 'digits'"),
+                ("moons -o f.npz", "features are made of texts or images, and moons holds neither"),
+                ("no.csv -o f.npz", "cannot use no.csv: expected a table, got no such file"),
+                ("no/such -o f.npz", "expected a data set, a table of texts or a folder of images"),
+                ("empty -o f.npz", "expected images, or folders of images, got none"),
+                ("table.csv -o f.npz", "unknown column of table.csv 'text'"),
+                ("digits -o f.csv", "the file must end in .npz, got 'f.csv'"),
+                ("digits -o no/f.npz", "the file must be in a folder that exists"),
+                ("digits -o text.npz", "text.npz exists: choose another name, or --force"),
+                ("digits -o f.npz --corrupt fogg", "unknown corruption 'fogg'; did you mean 'fog'"),
+                ("digits -o f.npz --severities 1,9", "severities must be among (1, 2, 3, 4, 5)"),
+                ("digits -o f.npz --set epochs=3", "--set takes options of the data"),
+                ("digits -o f.npz --set data.limt=3", "unknown option of digits 'limt'"),
+                ("table.csv -o f.npz --set data.limit=3", "unknown option of table.csv 'limit'"),
+                ("table.csv -o f.npz --text a --corrupt fog", "corruptions are for the test images"),
+                ("clinc150 -o f.npz", "to fix it: tailormix data get clinc150"),
+            ]
+        ),
+        ("digits -o f.npz --model mobilenetv2", "--model mobilenetv2 needs --weights FILE"),
+        ("digits -o f.npz --model mobilenetv2 --weights file", "weights must be a file of MobileNetV2"),
+        ("digits -o f.npz --model plug.py:number", "plug-in plug.py:number must be callable, got int"),
+        ("digits -o f.npz --model text.pt2", "expected a program of torch.export, got no such file"),
+        ("digits -o f.npz", "Missing option '--model'"),
+    ],
     "predict": [
         ("run", "Missing argument 'DATA'"),
         ("nosuch new.csv", "nosuch is not the folder of a run"),

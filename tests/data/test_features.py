@@ -40,7 +40,8 @@ def test_parts_of_the_file(tmp_path: Path) -> None:
     noisy = splits.to("cpu").shifts["gaussian-noise-3"]
     (batch,) = noisy.batches([(torch.arange(9), 0)])
     assert splits.preprocessing is not None
-    raw = splits.preprocessing.read(np.load(path)["x"][-9:])
+    with np.load(path) as file:
+        raw = splits.preprocessing.read(file["x"][-9:])
     torch.testing.assert_close(batch[0], splits.preprocessing(raw))
     assert noisy.ids.tolist() == list(range(1192, 1201))
 

@@ -14,6 +14,19 @@ from tailormix.strength import AutoStrength, confidence_gap
 WITHOUT = {"erm", "two-beta", "mit-l", "mit-a"}  # no strength, or two, or a margin that limits it
 
 
+class Small(nn.Module):
+    """Two layers, so that there are embeddings and a hidden layer to mix at."""
+
+    embedding_layer, stages = "head", ("hidden",)
+
+    def __init__(self, y):
+        super().__init__()
+        self.hidden, self.head = nn.Linear(192, 4), nn.Linear(4, y.shape[1] if y.dim() > 1 else 2)
+
+    def forward(self, x):
+        return self.head(self.hidden(x.flatten(1)).relu())
+
+
 def answers(confidence, right, n=100):
     """Logits of n rows that are all ``confidence`` sure, and labels of which a share is right."""
     logits = torch.tensor([[math.log(confidence / (1 - confidence)), 0.0]]).expand(n, 2)
@@ -41,17 +54,22 @@ def test_too_sure_mixes_more_and_too_modest_less_within_bounds(confidence, right
     assert (after - before) * gap >= -1e-6 * abs(before)
 
 
-@pytest.mark.parametrize("name", sorted(METHODS.keys() - WITHOUT))
-def test_every_method_with_a_strength_uses_the_current_value(name):
-    torch.manual_seed(0)
+def problem(name):
+    """A method of that name with automatic strength from 0.001 on, and a batch for it."""
     options = (
         {"counts": (1.0, 1.0)} if name == "remix" else {"partners": "batch"} if name == "c-mixup" else {}
     )
     real = name == "c-mixup"  # which needs real targets
     auto = AutoStrength(build_method(name, num_classes=None if real else 2, **options), start=1e-3)
-    x, y, points = torch.rand(64, 3, 8, 8), torch.arange(64) % 2, torch.rand(64, 4)
-    y = y[:, None].float() if real else y
-    generator = torch.Generator().manual_seed(0)
+    x, y = torch.rand(64, 3, 8, 8), torch.arange(64) % 2
+    return auto, x, y[:, None].float() if real else y
+
+
+@pytest.mark.parametrize("name", sorted(METHODS.keys() - WITHOUT))
+def test_every_method_with_a_strength_uses_the_current_value(name):
+    torch.manual_seed(0)
+    auto, x, y = problem(name)
+    points, generator = torch.rand(64, 4), torch.Generator().manual_seed(0)
     weak = auto.method.plan(x, y, points, generator=generator)
     for _ in range(40):
         auto.observe(*answers(0.95, 0.5))
@@ -79,28 +97,23 @@ def test_the_state_can_be_saved_and_loaded():
     assert other.observe(*answers(0.8, 0.7)) == auto.observe(*answers(0.8, 0.7))
 
 
-def test_a_compiled_step_sees_a_new_strength_without_compiling_again():
+@pytest.mark.parametrize("name", sorted(METHODS.keys() - WITHOUT))
+def test_a_compiled_step_sees_a_new_strength_without_compiling_again(name):
     torch.manual_seed(0)
-    auto = AutoStrength(SKMixup(num_classes=2), start=0.01)
-    frames = []
+    torch.compiler.reset()
+    auto, x, y = problem(name)
+    step = torch.compile(Step(Small(y), auto.method), backend="eager")
 
-    def backend(graph, _):
-        frames.append(1)
-        return graph
-
-    step = torch.compile(Step(nn.Linear(3, 2), auto.method), backend=backend)
-    x, y, points = torch.rand(16, 3), torch.arange(16) % 2, torch.rand(16, 4)
-    losses = []
-    for strength in (0.01, 0.1, 8.0):
-        auto.load_state_dict({"strength": strength})
+    def loss():
         torch.manual_seed(1)
-        losses.append(float(step(x, y, embeddings=points).detach()))
-        compiled = len(frames)
-    assert len(set(losses)) == 3
-    first = len(frames)
-    auto.load_state_dict({"strength": 0.5})
-    step(x, y, embeddings=points)
-    assert len(frames) == first == compiled
+        return float(step(x, y).detach())
+
+    before = loss()
+    with torch.compiler.set_stance("fail_on_recompile"):
+        assert loss() == before
+        for _ in range(40):
+            auto.observe(*answers(0.95, 0.5))
+        assert loss() != before
 
 
 def test_bad_settings_are_named():

@@ -29,7 +29,8 @@ class AutoStrength:
 
     Args:
         method: any method with a strength.
-        start: the first strength.
+        start: the first strength. Models are too modest in their first epochs, which lowers it: from 1 on it
+            arrives at the right place from above, where from 0.05 on it may be near 0 when it is needed.
         gain: how fast the strength follows the gap.
         bounds: the smallest and the largest strength.
 
@@ -44,7 +45,7 @@ class AutoStrength:
     def __init__(
         self,
         method: Method,
-        start: float = 0.05,
+        start: float = 1.0,
         gain: float = 4.0,
         bounds: tuple[float, float] = (1e-3, 8.0),
     ) -> None:

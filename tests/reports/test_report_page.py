@@ -1,15 +1,17 @@
 """The page of many runs as text: complete, escaped, the same every time, and nothing from elsewhere."""
 
+import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from support_runs import change, make_run
 from tailormix.calibration import VarianceScaling
 from tailormix.calibration.predictions import Predictions, load_predictions, save_predictions
 from tailormix.reports.report_page import Section, report_page
-from tailormix.reports.run_figures import observed_coverage
+from tailormix.reports.run_figures import learning_curves, observed_coverage
 from tailormix.reports.run_groups import problems_of
 from tailormix.reports.runs import Skipped, read_runs
 
@@ -43,6 +45,19 @@ def test_page_is_complete_and_self_contained(tmp_path: Path) -> None:
     for outside in ("http://", "https://", "@import", "url(//"):
         assert outside not in re.sub(r"xmlns(:xlink)?=\"[^\"]*\"", "", text)
     assert text == page_of(tmp_path)
+
+
+def test_a_strength_that_sets_itself_has_a_curve(tmp_path: Path) -> None:
+    make_run(tmp_path / "fixed", "mixup")
+    assert "Strength of mixing" not in page_of(tmp_path)
+    path = make_run(tmp_path / "auto", {"name": "sk-mixup", "tau_max": "auto"})
+    rows = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+    steered = [{**row, "strength": 0.1**k} for k, row in enumerate(rows)]
+    (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in steered))
+    assert "Strength of mixing on Digits, MLP against the epoch" in page_of(tmp_path)
+    fixed, auto = sorted(problems_of(read_runs([tmp_path])[0])[0].groups, key=lambda group: group.label)
+    assert learning_curves(auto, "strength")[1].tolist() == [[1.0, 0.1, 0.1**2]]
+    assert np.isnan(learning_curves(fixed, "strength")[1]).all()
 
 
 def test_what_comes_from_outside_is_escaped(tmp_path: Path) -> None:

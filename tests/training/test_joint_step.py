@@ -105,6 +105,15 @@ def test_fifty_steps_end_where_single_runs_end():
             torch.testing.assert_close(mine, theirs, atol=1e-4, rtol=1e-4)
 
 
+def test_members_of_one_seed_draw_the_same():
+    x, y = torch.rand(8, 5), torch.rand(8, 1)
+    joint = JointStep(steps_of(lambda: build("fcn3"), [Mixup()] * MEMBERS))
+    for stack in joint.parameters.values():
+        stack.data[:] = stack.data[0].clone()
+    losses = joint.losses([TrainingBatch(x, y, seed) for seed in (0, 1, 0)])
+    assert losses[0] == losses[2] != losses[1]
+
+
 def test_a_smaller_last_batch_gets_its_own_draws():
     x, y = torch.rand(MEMBERS, 8, 5), torch.rand(MEMBERS, 8, 1)
     joint = JointStep(steps_of(lambda: build("fcn3"), [Mixup()] * MEMBERS))

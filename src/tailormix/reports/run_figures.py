@@ -34,20 +34,26 @@ if TYPE_CHECKING:
 
 AFTER = CALIBRATED["classification"][1]
 FRACTIONS = ("accuracy", "ece")
+#: curves that are not of validation metrics
+OWN_CURVES = {"loss": "Training loss", "strength": "Strength of mixing"}
+STEERED = "τ_max or α of the methods that set it themselves, after each epoch, by validation rows."
 LEVELS = np.linspace(0.01, 0.99, 50)
 QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
 
 def learning_figures(title: str, groups: Sequence[Group], styles: Sequence[LineStyle]) -> list[PageFigure]:
-    """One panel for the training loss, and one for each metric of the validation split."""
-    rows = (row for group in groups for run in group.runs for row in run.history)
+    """A panel for the training loss, for each metric of the validation split, and for automatic strength."""
+    rows = [row for group in groups for run in group.runs for row in run.history]
     names = dict.fromkeys(["loss", *(name for row in rows for name in row.get("validation", {}))])
+    if any("strength" in row for row in rows):
+        names["strength"] = None
     labels = ", ".join(group.label for group in groups)
     return [
         PageFigure(
             page_svg(_learning_diagram(groups, styles, name)),
             f"{curve_title(name)} on {title} against the epoch, for {labels}",
             curve_title(name),
+            STEERED if name == "strength" else "",
         )
         for name in names
     ]
@@ -56,11 +62,11 @@ def learning_figures(title: str, groups: Sequence[Group], styles: Sequence[LineS
 def curve_title(name: str) -> str:
     """Title of a learning curve.
 
-    >>> curve_title("loss"), curve_title("ece")
-    ('Training loss', 'Validation ECE')
+    >>> curve_title("loss"), curve_title("strength"), curve_title("ece")
+    ('Training loss', 'Strength of mixing', 'Validation ECE')
     """
-    if name == "loss":
-        return "Training loss"
+    if name in OWN_CURVES:
+        return OWN_CURVES[name]
     title = METRICS[name].title if name in METRICS else name.upper()
     return f"Validation {title if title.isupper() else title.lower()}"
 
@@ -72,7 +78,7 @@ def _learning_diagram(groups: Sequence[Group], styles: Sequence[LineStyle], name
     figure = new_figure(4.6, 3.0)
     axes = figure.add_subplot()
     for group, style in zip(groups, styles, strict=True):
-        epochs, values = _learning_curves(group, name)
+        epochs, values = learning_curves(group, name)
         if not np.isfinite(values).any():
             continue
         colour, marker = style.colour, "o" if len(epochs) == 1 else None
@@ -86,16 +92,16 @@ def _learning_diagram(groups: Sequence[Group], styles: Sequence[LineStyle], name
     plain_axes(axes, grid="y")
     if name in FRACTIONS:
         percent_axis(axes.yaxis)
-    elif name == "mse":
+    elif name in ("mse", "strength"):
         axes.set_yscale("log")
     return figure
 
 
-def _learning_curves(group: Group, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def learning_curves(group: Group, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Epochs (e,) and values (seeds, e) of the epochs that every seed has."""
 
     def value(row: dict[str, Any]) -> float:
-        found = row["loss"] if name == "loss" else row.get("validation", {}).get(name)
+        found = (row if name in OWN_CURVES else row.get("validation", {})).get(name)
         return np.nan if found is None else float(found)
 
     found = [{int(row["epoch"]): value(row) for row in run.history} for run in group.runs]

@@ -63,7 +63,13 @@ RECORD_TYPE = {
     "versions?": {"*": TEXT},
     "commit?": TEXT,
 }
-EPOCH_TYPE = {"epoch": WHOLE, "loss": NUMBER, "seconds": NUMBER, "validation?": {"*": METRIC}}
+EPOCH_TYPE = {
+    "epoch": WHOLE,
+    "loss": NUMBER,
+    "seconds": NUMBER,
+    "validation?": {"*": METRIC},
+    "strength?": NUMBER,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,11 +123,13 @@ class JointStep:
         key = (first.x.shape, first.y.shape, self.steps[0].training)
         if key not in self._draws:
             self._draws[key] = _record(self.steps[0], first)
-        drawn: list[list[Tensor]] = []
+        drawn: dict[int, list[Tensor]] = {}  # members of one seed draw the same
         for batch in batches:
-            reseed(batch.seed, batch.x.device)
-            drawn.append([draw() for draw in self._draws[key]])
-        return [torch.stack(values) for values in zip(*drawn, strict=True)]
+            if batch.seed not in drawn:
+                reseed(batch.seed, batch.x.device)
+                drawn[batch.seed] = [draw() for draw in self._draws[key]]
+        members = [drawn[batch.seed] for batch in batches]
+        return [torch.stack(values) for values in zip(*members, strict=True)]
 
 
 def check_joint(steps: Sequence[Step], batches: Sequence[TrainingBatch]) -> None:

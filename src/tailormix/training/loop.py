@@ -115,7 +115,8 @@ def summarise(state: State, setup: Setup, settings: Settings) -> dict[str, Any]:
     imitation = {"imitates": settings.imitate} if settings.imitate else {}
     notes = list(setup.data.notes)
     seconds = [row["seconds"] for row in state.history]
-    steered = {} if setup.auto is None else {"strength": {"last": state.strength, "steered by": source}}
+    strengths = [row["strength"] for row in state.history if "strength" in row]
+    steered = {"strength": {"per epoch": strengths, "steered by": source}} if strengths else {}
     return imitation | {
         **steered,
         "data": {

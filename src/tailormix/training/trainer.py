@@ -67,7 +67,7 @@ class State:
         best_epoch: the epoch (from 1) with the best weights so far; 0 before the first.
         best_score: its score on the validation split, larger is better.
         best_weights: those weights.
-        strength: of the method, where it sets its own.
+        strength: the state of :class:`tailormix.AutoStrength`, where the method sets its own strength.
 
     """
 
@@ -79,7 +79,7 @@ class State:
     best_epoch: int = 0
     best_score: float | None = None
     best_weights: dict[str, Tensor] = field(default_factory=dict)
-    strength: float | None = None
+    strength: dict[str, Any] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """All but the weights, for JSON."""
@@ -226,7 +226,8 @@ class Trainer:
         }
         if setup.auto is not None and outputs is not None:
             row["strength"] = setup.auto.strength
-            state.strength = setup.auto.observe(outputs, setup.data.validation.targets.cpu())
+            setup.auto.observe(outputs, setup.data.validation.targets.cpu())
+            state.strength = setup.auto.state_dict()
         if is_better(score, state.best_score, setup.data.task):
             state.best_epoch, state.best_score = row["epoch"], score
             state.best_weights = checkpoint.module_tensors(setup.model)
@@ -275,8 +276,8 @@ class Trainer:
         if self.bank is not None:
             self.bank.load_state_dict(checkpoint.under("bank", tensors))
         self.state = State(**facts)
-        if self.setup.auto is not None and self.state.strength is not None:
-            self.setup.auto.load_state_dict({"strength": self.state.strength})
+        if self.setup.auto is not None and self.state.strength:
+            self.setup.auto.load_state_dict(self.state.strength)
         for _ in range(self.steps_done):
             self.schedule.advance()
         if epoch := self.state.best_epoch:

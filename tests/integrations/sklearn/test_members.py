@@ -37,7 +37,7 @@ def test_each_member_agrees_with_its_own_single_fit(make: Any, y: Any, method: s
     """The same initial weights, order of rows and draws: weights are equal but for rounding."""
     model = make(members=3, method=method, calibrate=False, max_iter=5).fit(X, y)
     inputs, targets = model._read(X, y, first=False, incremental=False)
-    problem, none = model._problem(targets), np.zeros(len(X), dtype=bool)
+    problem, none = model._problems(targets)[method], np.zeros(len(X), dtype=bool)
     for seed, module in zip(model._seeds, model.modules_, strict=True):
         options = replace(base.options_of(model), members=1)
         single, _ = network.learn(problem, inputs, targets, none, options, [seed], None)

@@ -22,7 +22,7 @@ from tailormix.integrations.sklearn.network import (
     learn_further,
 )
 from tailormix.method import Method
-from tailormix.methods import build_method, without_auto
+from tailormix.methods import AUTO, build_method, without_auto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -101,17 +101,29 @@ def options_of(estimator: Any) -> Options:
     )
 
 
-def method_of(
+#: what method="auto" chooses from; all but the first set their strength by the rows held out
+PORTFOLIO = ("erm", "mixup", "sk-mixup", "regmixup", "sk-regmixup")
+
+
+def methods_of(
     method: str | Method, options: Mapping[str, Any] | None, classes: int | None
-) -> tuple[Method, bool]:
-    """The method by name with its options, or the object itself, and whether its strength sets itself.
+) -> dict[str, tuple[Method, bool]]:
+    """The method, or the portfolio of ``"auto"``: by name, each with whether its strength sets itself.
 
     ``classes`` is ``None`` for real targets.
 
-    >>> method_of("sk-mixup", {"tau_max": "auto"}, 3)[1]
+    >>> list(methods_of("auto", None, 3))
+    ['erm', 'mixup', 'sk-mixup', 'regmixup', 'sk-regmixup']
+    >>> methods_of("sk-mixup", {"tau_max": "auto"}, 3)["sk-mixup"][1]
     True
     """
-    auto = False
+    if isinstance(method, str) and method == AUTO:
+        if options:
+            raise ValueError(f"method_options go with one method, got {dict(options)} with method='auto'")
+        if classes is None:
+            raise ValueError("method='auto' is for classes, and y has real targets: name a method")
+        return {name: (replace(build_method(name), num_classes=classes), name != "erm") for name in PORTFOLIO}
+    name, auto = method if isinstance(method, str) else type(method).__name__, False
     if isinstance(method, str):
         settings, auto = without_auto(method, options or {})
         method = build_method(method, **settings)
@@ -126,7 +138,7 @@ def method_of(
     if method.num_classes not in (None, classes):
         task = "real targets" if classes is None else f"{classes} classes"
         raise ValueError(f"method is set up for num_classes={method.num_classes}, but y has {task}")
-    return replace(method, num_classes=classes), auto
+    return {name: (replace(method, num_classes=classes), auto)}
 
 
 def plain(value: Any) -> Any:
@@ -233,6 +245,7 @@ NUMBERS = {"accept_sparse": ("csr", "csc"), "dtype": np.float64, "ensure_all_fin
 class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Trains a module with any method; a subclass says what the targets are and what is calibrated."""
 
+    method_: str
     modules_: list[nn.Module]
     preprocessing_: TablePreprocessing
     target_scaler_: StandardScaler | None
@@ -247,8 +260,8 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Checked inputs and targets: class numbers (n,) or real (n, outputs)."""
 
     @abstractmethod
-    def _problem(self, y: Array) -> Problem:
-        """What is to be learned from these targets."""
+    def _problems(self, y: Array) -> dict[str, Problem]:
+        """What is to be learned from these targets, by the names of the methods that may do it."""
 
     @abstractmethod
     def _calibrate(self, network: Network, X: Inputs, y: Array) -> None:
@@ -266,15 +279,22 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         options = options_of(self)
         start = self._network() if options.warm_start and hasattr(self, "modules_") else None
         X, y = self._read(X, y, first=start is None, incremental=False)
-        problem = self._problem(y)
+        problems = self._problems(y)
+        if start is not None and self.method_ in problems:  # a choice that was made before stays
+            problems = {self.method_: problems[self.method_]}
         self._seeds, split = draw_seeds(check_random_state(self.random_state), options.members, start)
         # A warm start must hold out the same rows as the fit before, or they would have been trained on.
         self._split = split if start is None else self._split
         held = np.zeros(len(y), dtype=bool)
-        if options.holds_out or problem.auto:
+        if options.holds_out or any(problem.auto for problem in problems.values()):
             draw = np.random.RandomState(self._split)
-            held = held_out(y, options.fraction, draw, classes=problem.classes)
-        network, history = learn(problem, X, y, held, options, self._seeds, start)
+            held = held_out(y, options.fraction, draw, classes=next(iter(problems.values())).classes)
+        fits = {name: learn(each, X, y, held, options, self._seeds, start) for name, each in problems.items()}
+        losses = {
+            name: problems[name].loss(fits[name][0], X[held], y[held]) for name in fits if len(fits) > 1
+        }
+        self.method_ = min(losses, key=losses.__getitem__, default=next(iter(fits)))
+        problem, (network, history) = problems[self.method_], fits[self.method_]
         if options.calibrate:
             self._calibrate(network, X[held], y[held])
         else:
@@ -292,7 +312,7 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         options = options_of(self)
         start = None if first else self._network()
         X, y = self._read(X, y, first=first, incremental=True)
-        problem = self._problem(y)
+        self.method_, problem = next(iter(self._problems(y).items()))  # nothing to choose by: the plain one
         if problem.auto:
             raise ValueError("automatic strength needs rows held out, and partial_fit holds none out")
         optimiser = None if first else self._optimiser

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from tailormix.calibration.ensemble import class_disagreement, log_mean_probabilities
 from tailormix.calibration.temperature import TemperatureScaling
-from tailormix.integrations.sklearn.base import MixupEstimator, method_of, read_rows
+from tailormix.integrations.sklearn.base import MixupEstimator, methods_of, read_rows
 from tailormix.integrations.sklearn.network import Problem
 
 if TYPE_CHECKING:
@@ -35,8 +35,11 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
     """softmax(f(x) / T): f trained with SK Mixup, or any method, and T > 0 fitted on rows held out.
 
     Args:
-        method: a name of ``tailormix list methods``, or a ``Method``.
-        method_options: settings of the method of that name, for example ``{"tau_std": 0.5}``.
+        method: a name of ``tailormix list methods``, a ``Method``, or ``"auto"``: plain training, Mixup, SK
+            Mixup, RegMixup and SK RegMixup with automatic strength are trained, and the one with the lowest
+            loss on rows held out is taken.
+        method_options: settings of the method of that name, for example ``{"tau_std": 0.5}``; a strength may
+            be ``"auto"``, set after each pass by the rows held out.
         module: a function (features after preprocessing, classes) → ``nn.Module``; by default an MLP with
             ``hidden_layer_sizes`` and ``dropout``.
         hidden_layer_sizes: widths of the MLP's hidden layers.
@@ -63,6 +66,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
     Attributes:
         classes_: labels, in the order of the columns of ``predict_proba``.
         temperature_: T; 1 without calibration.
+        method_: the name of the method; with ``"auto"`` the one that was chosen.
         modules_: the trained module of each member.
         preprocessing_: what makes their inputs from rows of numbers or words.
         n_iter_, loss_curve_, validation_curve_: passes, and the losses of each.
@@ -173,12 +177,12 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
             raise ValueError(f"y must hold at least 2 classes, got one class: {list(classes)}")
         self.classes_ = classes
 
-    def _problem(self, y: Array) -> Problem:
-        classes = len(self.classes_)
-        method, auto = method_of(self.method, self.method_options, classes)
-        return Problem(
-            method, auto, _weighted(self._class_weights(y)), classes, classes, log_mean_probabilities
-        )
+    def _problems(self, y: Array) -> dict[str, Problem]:
+        classes, criterion = len(self.classes_), _weighted(self._class_weights(y))
+        return {
+            name: Problem(method, auto, criterion, classes, classes, log_mean_probabilities)
+            for name, (method, auto) in methods_of(self.method, self.method_options, classes).items()
+        }
 
     def _class_weights(self, y: Array) -> Tensor | None:
         """Weights (C,) with mean 1."""

@@ -60,6 +60,10 @@ class Problem:
     combine: Callable[[Tensor], Tensor]
     needs_dropout: bool = False
 
+    def loss(self, network: Network, X: Inputs, y: Array) -> float:
+        """The mean loss of the members' common answer."""
+        return float(self.criterion(self.combine(network.outputs(X)).float(), network.targets(y)).mean())
+
 
 @dataclass(frozen=True, eq=False)
 class Network:

@@ -15,7 +15,7 @@ from tailormix import checks
 from tailormix.calibration.dropout import predict
 from tailormix.calibration.ensemble import gaussian_mixture
 from tailormix.calibration.variance import fit_variance
-from tailormix.integrations.sklearn.base import MixupEstimator, method_of, plain, read_rows
+from tailormix.integrations.sklearn.base import MixupEstimator, methods_of, plain, read_rows
 from tailormix.integrations.sklearn.network import Problem
 from tailormix.objectives.mixed import squared_error
 from tailormix.training.evaluating import has_dropout
@@ -174,12 +174,13 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
         self.n_outputs_, self._one_column = outputs, y.ndim == 1
         return X, y.reshape(len(y), -1).astype(np.float64)
 
-    def _problem(self, y: Array) -> Problem:
+    def _problems(self, y: Array) -> dict[str, Problem]:
         self._samples()
-        method, auto = method_of(self.method, self.method_options, None)
-        return Problem(
-            method, auto, squared_error, y.shape[1], None, _mean, needs_dropout=bool(self.calibrate)
-        )
+        shape = squared_error, y.shape[1], None, _mean
+        return {
+            name: Problem(method, auto, *shape, needs_dropout=bool(self.calibrate))
+            for name, (method, auto) in methods_of(self.method, self.method_options, None).items()
+        }
 
     def _calibrate(self, network: Network, X: Inputs, y: Array) -> None:
         self.variance_scale_ = variance_scale(*self._moments(network, X), network.targets(y).double())

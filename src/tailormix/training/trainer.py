@@ -228,7 +228,7 @@ class Trainer:
             row["strength"] = setup.auto.strength
             setup.auto.observe(outputs, setup.data.validation.targets.cpu())
             state.strength = setup.auto.state_dict()
-        if is_better(score, state.best_score, setup.data.task):
+        if self.settings.select == "last" or is_better(score, state.best_score, setup.data.task):
             state.best_epoch, state.best_score = row["epoch"], score
             state.best_weights = checkpoint.module_tensors(setup.model)
         state.history.append(row)

@@ -1,0 +1,112 @@
+"""A small study from its file to CSV, tables and pictures."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.calling import call
+from studies.test_study import SMALL
+from tailormix.studies.page import study_page
+from tailormix.studies.pictures import differences, rank_diagram
+from tailormix.studies.raw import read_csv
+from tailormix.studies.running import choose, result_of
+from tailormix.studies.study import Study, read_study
+from tailormix.training.run_folder import RESULT
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "small.toml").write_text(SMALL)
+    done = call("study", str(folder / "small.toml"), "--out", str(folder / "runs"), "--results", str(folder))
+    assert done.exit_code == 0, done.output
+    return read_study(folder / "small.toml"), folder
+
+
+def test_raw_results_have_a_row_per_run_and_test_metrics_of_chosen_ones_alone(
+    finished: tuple[Study, Path],
+) -> None:
+    _, folder = finished
+    rows = read_csv(folder / "small.csv")
+    cells = {(row["data"], row["row"]) for row in rows}
+    assert len(cells) == 8
+    mixup = [row for row in rows if row["row"] == "mixup" and row["data"] == "moons"]
+    assert len(mixup) == 4
+    for seed in ("0", "1"):
+        mine = [row for row in mixup if row["seed"] == seed]
+        best = min(mine, key=lambda row: float(row["validation_nll"]))
+        assert [row["chosen"] for row in mine if row is best] == ["1"]
+        assert all(bool(row["nll"]) == (row is best) for row in mine)
+    assert all(row["selected_by"] == "validation" and row["torch"] for row in rows)
+
+
+def test_numbers_are_those_of_the_results(finished: tuple[Study, Path]) -> None:
+    study, folder = finished
+    runs = study.runs("moons", study.rows["erm"], folder / "runs", [0])
+    result = json.loads((runs[0].path / RESULT).read_text())
+    row = next(
+        row
+        for row in read_csv(folder / "small.csv")
+        if (row["data"], row["row"], row["seed"]) == ("moons", "erm", "0")
+    )
+    assert float(row["nll"]) == pytest.approx(result["test"]["before"]["nll"], rel=1e-5)
+    assert float(row["ts_ece"]) == pytest.approx(result["test"]["after temperature"]["ece"], rel=1e-5)
+
+
+def test_an_ensemble_is_no_worse_than_its_members_on_average(finished: tuple[Study, Path]) -> None:
+    study, folder = finished
+    rows = read_csv(folder / "small.csv")
+    for seed, run in choose(study.runs("moons", study.rows["mixup"], folder / "runs", [0, 1])).items():
+        results = [result_of(member) for member in study.members(study.rows["pair"], run)]
+        mean = sum(result["test"]["before"]["nll"] for result in results if result) / 2
+        found = next(
+            float(row["nll"])
+            for row in rows
+            if (row["data"], row["row"], row["seed"]) == ("moons", "pair", str(seed))
+        )
+        assert found <= mean + 1e-6
+
+
+def test_finished_runs_are_not_repeated_and_other_rows_stay_in_the_file(
+    finished: tuple[Study, Path],
+) -> None:
+    study, folder = finished
+    before = (folder / "small.csv").read_text()
+    times = {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob(RESULT)}
+    done = call(
+        *("study", str(folder / "small.toml"), "--rows", "erm", "--out", str(folder / "runs")),
+        *("--results", str(folder)),
+    )
+    assert done.exit_code == 0
+    assert (folder / "small.csv").read_text() == before
+    assert {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob(RESULT)} == times
+    assert study.name == "small"
+
+
+def test_tables_and_pictures(finished: tuple[Study, Path]) -> None:
+    study, folder = finished
+    rows = read_csv(folder / "small.csv")
+    page = study_page(study, rows, ["small.png"])
+    assert page.startswith("# Small\n")
+    assert "| Plain | 0 |" in page
+    assert "## moons" in page
+    assert len(differences(study, rows).axes) == 2
+    assert rank_diagram(study, rows, "ts_nll") is None  # two data sets rank nothing
+
+
+def test_a_forecast_counts_runs(finished: tuple[Study, Path]) -> None:
+    _, folder = finished
+    done = call("study", str(folder / "small.toml"), "--out", str(folder / "runs"), "--dry-run", "--json")
+    rows = json.loads(done.stdout)
+    assert {(row["data"], row["row"]): row["runs"] for row in rows}["moons", "mixup"] == 4
+    assert all(row["finished"] in (row["runs"], None) for row in rows)
+
+
+def test_the_csv_reads_as_any_csv(finished: tuple[Study, Path]) -> None:
+    _, folder = finished
+    with (folder / "small.csv").open(newline="") as file:
+        header, *lines = list(csv.reader(file))
+    assert header[:6] == ["data", "row", "seed", "candidate", "chosen", "validation_nll"]
+    assert all(len(line) == len(header) for line in lines)

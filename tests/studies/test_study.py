@@ -1,0 +1,126 @@
+"""A study file becomes runs: candidates, seeds, ensembles and rows of one's own; wrong files are told."""
+
+from pathlib import Path
+
+import pytest
+
+from tailormix.studies.study import STUDIES, Row, Study, read_study
+
+SMALL = """
+title = "Small"
+seeds = 2
+budget = 2
+[experiment]
+epochs = 2
+batch = 32
+select = "last"
+model = { name = "mlp", hidden = [8] }
+optimiser = { name = "adamw", lr = 1e-2 }
+[data.moons]
+data = "moons"
+[data.circles]
+data = "circles"
+[rows.erm]
+title = "Plain"
+set = { method = "erm" }
+[rows.mixup]
+set = { method = "mixup" }
+search = { "method.alpha" = [0.1, 0.5, 1.0] }
+[rows.pair]
+ensemble = "mixup"
+members = 2
+[rows.trees]
+reference = "hist-gradient-boosting"
+search = { max_iter = [3, 5] }
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_shipped_studies_can_be_read_and_give_every_row_the_same_budget(name: str) -> None:
+    study = read_study(name)
+    searched = [row for row in study.rows.values() if row.search]
+    assert {len(row.candidates(study.budget)) for row in searched} <= {study.budget}
+    assert study.baseline in study.rows
+    assert all(study.cells(data) for data in study.data)
+
+
+def test_candidates_are_the_same_for_all_and_at_most_the_budget() -> None:
+    row = Row("r", "R", search={"a": [1, 2, 3], "b": [4, 5]})
+    assert len(row.candidates(4)) == 4
+    assert row.candidates(4) == row.candidates(4)
+    assert len(row.candidates(99)) == 6
+
+
+def test_runs_differ_in_candidate_and_seed(small: Path) -> None:
+    study = read_study(small)
+    runs = study.runs("moons", study.rows["mixup"], Path("out"), [0, 1])
+    assert len(runs) == len({run.path for run in runs}) == 4
+    assert {run.experiment.method.options["alpha"] for run in runs} <= {0.1, 0.5, 1.0}
+    assert {run.experiment.training.seed for run in runs} == {0, 1}
+
+
+def test_members_share_the_split_and_settings_of_the_chosen_run(small: Path) -> None:
+    study = read_study(small)
+    chosen = study.runs("moons", study.rows["mixup"], Path("out"), [1])[0]
+    first, second = study.members(study.rows["pair"], chosen)
+    assert first is chosen
+    assert second.experiment.data.options["split_seed"] == 1
+    assert second.experiment.training.seed != 1
+    assert second.experiment.method == chosen.experiment.method
+
+
+def test_one_more_row_by_a_plug_in(small: Path) -> None:
+    study = read_study(small).with_method("my.py:Mine")
+    assert study.rows["my.Mine"].settings == {"method": "my.py:Mine"}
+
+
+def test_patterns_choose_cells(small: Path) -> None:
+    study = read_study(small)
+    assert [(data, row.name) for data, row in study.cells("m*", "erm,mix*")] == [
+        ("moons", "erm"),
+        ("moons", "mixup"),
+    ]
+    with pytest.raises(ValueError, match="unknown row 'mixupp'; did you mean 'mixup'"):
+        study.cells(rows="mixupp")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("budget = 2", "budgets = 2", "unknown key of the study 'budgets'; did you mean 'budget'"),
+        ("budget = 2", "budget = 0", "budget must be >= 1, got 0"),
+        ("seeds = 2", "seeds = 2000", "seeds must be at most 1000, got 2000"),
+        ('title = "Small"', "", "a study needs title"),
+        ('ensemble = "mixup"', 'ensemble = "trees"', "needs a row of single networks, got 'trees'"),
+        ('ensemble = "mixup"', 'ensemble = "mixed"', "unknown ensemble of row pair 'mixed'"),
+        ("members = 2", "members = 1", "members of row pair must be >= 2, got 1"),
+        ("[0.1, 0.5, 1.0]", "0.1", "search of row mixup must give a list for method.alpha, got 0.1"),
+        ('"method.alpha"', '"method.alhpa"', "unknown option of method mixup 'alhpa'; did you mean 'alpha'"),
+        ('title = "Plain"', 'titel = "Plain"', "unknown key of row erm 'titel'; did you mean 'title'"),
+        ('data = "moons"', 'data = "moon"', "unknown data 'moon'; did you mean 'moons'"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_before_anything_is_trained(
+    small: Path, old: str, new: str, message: str
+) -> None:
+    small.write_text(SMALL.replace(old, new))
+    with pytest.raises((ValueError, TypeError), match=message):
+        read_study(small)
+
+
+def test_the_baseline_must_be_a_row() -> None:
+    with pytest.raises(ValueError, match="unknown baseline 'erm'"):
+        Study(
+            "s",
+            "S",
+            {"model": "mlp"},
+            {"moons": {"data": "moons"}},
+            {"mixup": Row("mixup", "Mixup", {"method": "mixup"})},
+        )

@@ -1,0 +1,57 @@
+"""Summaries against scipy and values worked out by hand."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tailormix.studies.summary import Values, over_data_sets, paired, ranking, win_rate
+
+
+def rows(metric: str, table: dict[tuple[str, str], list[float]]) -> list[dict[str, str]]:
+    return [
+        {"data": data, "row": row, "seed": str(seed), "chosen": "1", metric: str(value)}
+        for (data, row), values in table.items()
+        for seed, value in enumerate(values)
+    ]
+
+
+def test_the_paired_interval_is_scipys() -> None:
+    ours, theirs = np.array([1.0, 2.0, 4.0]), np.array([0.5, 2.5, 2.0])
+    found = paired(dict(enumerate(ours)), dict(enumerate(theirs)))
+    peer = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert (found.mean, found.low, found.high) == pytest.approx((2 / 3, peer.low, peer.high))
+
+
+def test_differences_are_averaged_over_data_sets_not_over_seeds() -> None:
+    table = {("a", "x"): [1.0], ("a", "erm"): [0.0], ("b", "x"): [3.0, 3.0], ("b", "erm"): [0.0, 0.0]}
+    values = Values(rows("nll", table), "nll")
+    assert over_data_sets(values, "x", values, "erm").mean == 2.0
+
+
+def test_wins_follow_the_direction_of_the_metric_and_ties_are_half() -> None:
+    table = {("a", "x"): [0.1, 0.3], ("a", "erm"): [0.2, 0.3]}
+    lower, higher = Values(rows("nll", table), "nll"), Values(rows("accuracy", table), "accuracy")
+    assert win_rate(lower, "x", lower, "erm").mean == 0.75
+    assert win_rate(higher, "x", higher, "erm").mean == 0.25
+
+
+def test_ranks_and_the_critical_difference_of_nemenyi() -> None:
+    """Demšar (2006): five classifiers at the 5 % level have q = 2.728."""
+    random = np.random.default_rng(0)
+    names = ["a", "b", "c", "d", "e"]
+    table = {
+        (f"set{n}", name): [float(k + 0.1 * random.random())]
+        for n in range(10)
+        for k, name in enumerate(names)
+    }
+    found = ranking(Values(rows("ts_nll", table), "ts_nll"), names)
+    assert found is not None
+    assert list(found.ranks.values()) == [1, 2, 3, 4, 5]
+    assert found.critical_difference == pytest.approx(2.728 * np.sqrt(5 * 6 / (6 * 10)), abs=1e-3)
+    assert found.friedman_p < 1e-6
+
+
+def test_runs_that_were_not_chosen_do_not_count() -> None:
+    given = rows("nll", {("a", "x"): [1.0]})
+    given.append({**given[0], "seed": "1", "chosen": "0", "nll": "9"})
+    assert Values(given, "nll").seeds("a", "x") == {0: 1.0}

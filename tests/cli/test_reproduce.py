@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from cli.calling import call, told
 from helpers import ROOT
 from small_table import TABLE, write_table
-from tailormix.cli.results import page
+from tailormix.cli.results import pages
 from tailormix.experiments import parallel, read
 from tailormix.experiments.running import run_experiment
 from tailormix.paper.planning import plan_runs
@@ -89,8 +90,9 @@ def test_a_second_call_runs_only_what_is_missing_and_a_third_nothing(
 
 def test_the_page_is_made_of_the_files_alone(ran: tuple[Path, Any], tmp_path: Path) -> None:
     folder, _ = ran
-    output = tmp_path / "docs" / "results.md"
-    arguments = ["results", "--folder", folder / "results", "-o", output]
+    shutil.copytree(folder / "results", tmp_path / "results")
+    output = tmp_path / "results" / "paper.md"
+    arguments = ["results", "--folder", tmp_path / "results"]
     assert call(*arguments, "--check").exit_code == 1
     assert call(*arguments).exit_code == 0
     assert call(*arguments).stdout == ""  # nothing to write: the same bytes
@@ -100,26 +102,27 @@ def test_the_page_is_made_of_the_files_alone(ran: tuple[Path, Any], tmp_path: Pa
 
 
 @pytest.mark.parametrize("inside", [None, "notes.txt"])
-def test_a_folder_without_results_is_an_error_and_the_page_stays(inside: str | None, tmp_path: Path) -> None:
-    folder, output = tmp_path / "results", tmp_path / "results.md"
-    output.write_text("as it was")
+def test_a_folder_without_results_is_an_error_and_no_page_is_written(
+    inside: str | None, tmp_path: Path
+) -> None:
+    folder = tmp_path / "results"
     if inside:
         folder.mkdir()
         (folder / inside).write_text("")
-    done = call("results", "--folder", folder, "-o", output)
+    done = call("results", "--folder", folder)
     assert done.exit_code == 2
     assert ("has no results files" if inside else "is not a folder") in told(done)
     assert "tailormix reproduce NAME --results" in told(done)
-    assert output.read_text() == "as it was"
+    assert not (folder / "paper.md").exists()
 
 
 def test_what_is_committed_is_what_the_results_give() -> None:
-    output = ROOT / "docs" / "results.md"
-    assert output.read_text(encoding="utf-8") == page(ROOT / "docs" / "results", output)
+    for path, text in pages(ROOT / "docs" / "results").items():
+        assert path.read_text(encoding="utf-8") == text, path
 
 
 def test_the_readme_quotes_the_page() -> None:
-    results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    results = (ROOT / "docs" / "results" / "paper.md").read_text(encoding="utf-8")
     quoted = re.findall(r"^\| (.+?) \| (.+ ± .+) \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     assert len(quoted) == 4
     for row, numbers in quoted:

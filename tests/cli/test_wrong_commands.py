@@ -197,11 +197,11 @@ WRONG = {
         ("deep.toml", "cannot read the table file deep.toml"),
     ],
     "results": [
-        ("--folder nosuch -o page.md", "nosuch"),
-        ("--folder empty -o page.md", "empty"),
-        ("--folder results -o page.md", "half.json is not JSON"),
-        ("--folder list -o page.md", "list.json must be a results file"),
-        ("--folder deep -o page.md", "deep.json is not JSON"),
+        ("--folder nosuch", "nosuch"),
+        ("--folder empty", "empty"),
+        ("--folder results", "half.json is not JSON"),
+        ("--folder list", "list.json must be a results file"),
+        ("--folder deep", "deep.json is not JSON"),
     ],
     "features": [
         *(

@@ -9,7 +9,7 @@ import pytest
 from cli.calling import call
 from studies.test_study import SMALL
 from tailormix.studies.page import study_page
-from tailormix.studies.pictures import differences, rank_diagram
+from tailormix.studies.pictures import study_pictures
 from tailormix.studies.raw import read_csv
 from tailormix.studies.running import choose, result_of
 from tailormix.studies.study import Study, read_study
@@ -88,12 +88,16 @@ def test_finished_runs_are_not_repeated_and_other_rows_stay_in_the_file(
 def test_tables_and_pictures(finished: tuple[Study, Path]) -> None:
     study, folder = finished
     rows = read_csv(folder / "small.csv")
-    page = study_page(study, rows, ["small.png"])
+    page = study_page(study, rows)
     assert page.startswith("# Small\n")
     assert "| Plain | 0 |" in page
     assert "## moons" in page
-    assert len(differences(study, rows).axes) == 2
-    assert rank_diagram(study, rows, "ts_nll") is None  # two data sets rank nothing
+    pictures = study_pictures(study, rows)
+    assert list(pictures) == ["small.png"]  # two data sets rank nothing
+    assert [axes.get_title() for axes in pictures["small.png"].axes] == [
+        "ECE, nothing calibrated",
+        "NLL, both with temperature",
+    ]
 
 
 def test_a_forecast_counts_runs(finished: tuple[Study, Path]) -> None:

@@ -1,45 +1,59 @@
-"""``tailormix results``: the page of all results, made from the files that ``reproduce --results`` writes."""
+"""``tailormix results``: pages of all results, made from the files that ``reproduce`` and ``study`` write."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-Results = Annotated[Path, typer.Option("--folder", file_okay=False, help="Folder of JSON files.")]
-Output = Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="The page to write.")]
-Check = Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if the page would change.")]
+Results = Annotated[Path, typer.Option("--folder", file_okay=False, help="Folder of JSON and CSV files.")]
+Check = Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a page would change.")]
 
 
-def results(
-    folder: Results = Path("docs/results"),
-    output: Output = Path("docs/results.md"),
-    check: Check = False,
-) -> None:
-    """Write the page of all results: claims with verdicts, tables, figures.
+def results(folder: Results = Path("docs/results"), check: Check = False) -> None:
+    """Write the pages of all results: paper.md with claims and verdicts, and a page with pictures per study.
 
-    Example: tailormix results -o docs/results.md
+    Example: tailormix results --folder docs/results
     """
     from tailormix.atomic import write_atomically
 
     try:
-        text = page(folder, output)
+        found = pages(folder)
     except (ValueError, OSError) as error:
         raise typer.BadParameter(str(error), param_hint="--folder") from error
-    if output.is_file() and output.read_text("utf-8") == text:
-        return
-    if check:
-        typer.echo(f"{output} is not what {folder} gives: tailormix results -o {output}", err=True)
+    changed = {
+        path: text for path, text in found.items() if not path.is_file() or path.read_text("utf-8") != text
+    }
+    if check and changed:
+        names = ", ".join(map(str, changed))
+        typer.echo(f"{names}: not what the files give: tailormix results --folder {folder}", err=True)
         raise typer.Exit(1)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(output, text)
-    typer.echo(f"{output} written")
+    for path, text in changed.items():
+        write_atomically(path, text)
+        typer.echo(f"{path} written")
+    if changed:
+        _draw(folder)
 
 
-def page(folder: Path, output: Path) -> str:
-    """What the page should hold."""
+def pages(folder: Path) -> dict[Path, str]:
+    """What the pages should hold, by their paths."""
+    from tailormix.studies.page import study_page
+    from tailormix.studies.raw import read_csv
+    from tailormix.studies.study import STUDIES, read_study
+
+    studies = [name for name in STUDIES if (folder / f"{name}.csv").is_file()]
+    found = {}
+    if not studies or any(folder.glob("*.json")):
+        found[folder / "paper.md"] = paper_page(folder)
+    for name in studies:
+        rows = read_csv(folder / f"{name}.csv")
+        found[folder / f"{name}.md"] = study_page(read_study(name), rows)
+    return found
+
+
+def paper_page(folder: Path) -> str:
+    """The page of the paper's tables, figures and claims."""
     from tailormix.paper.claims import evaluate_claim, read_claims
     from tailormix.paper.results import read_all_results
     from tailormix.paper.results_page import results_page
@@ -49,5 +63,18 @@ def page(folder: Path, output: Path) -> str:
     evaluated = [evaluate_claim(claim, results) for claim in read_claims()]
     places = {name: place for place, name in enumerate(NAMES)}  # tables that are not the paper's come last
     ordered = sorted(results.values(), key=lambda one: places.get(one["table"], len(places)))
-    link = Path(os.path.relpath(folder, output.parent)).as_posix()
-    return results_page(ordered, evaluated, link)
+    return results_page(ordered, evaluated, ".")
+
+
+def _draw(folder: Path) -> None:
+    """Write the pictures of every study."""
+    from tailormix.atomic import write_atomically
+    from tailormix.reports.style import image_bytes
+    from tailormix.studies.pictures import study_pictures
+    from tailormix.studies.raw import read_csv
+    from tailormix.studies.study import STUDIES, read_study
+
+    for name in STUDIES:
+        if (path := folder / f"{name}.csv").is_file():
+            for file, figure in study_pictures(read_study(name), read_csv(path)).items():
+                write_atomically(folder / file, image_bytes(figure))

@@ -30,7 +30,7 @@ larger. A mean agrees with the paper's within 2 standard errors (SE). Two freque
 test of proportions, a fact of a figure by the printed bound. All else is not decided by these runs:
 neither agreement nor contradiction.
 """
-INTRODUCTION = """# Results
+INTRODUCTION = """# The paper's tables, figures and claims
 
 Made by `tailormix results` from the files in `docs/results/`, which
 `tailormix reproduce NAME --results docs/results` writes; do not edit. Every number can be made again by the

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailormix.reports.numbers import NONE, markdown_table
-from tailormix.studies.summary import Effect, Values, over_data_sets, ranking, win_rate
+from tailormix.studies.summary import RANKED, Effect, Values, over_data_sets, ranked, ranking, win_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -95,11 +95,9 @@ SECTIONS = (
 )
 #: data sets up to which each has tables of its own on the page
 MOST_TABLES = 8
-#: what rows are ranked by, the first that has values
-RANKED = ("ts_nll", "vs_gaussian_nll")
 
 
-def study_page(study: Study, rows: Rows, pictures: Sequence[str]) -> str:
+def study_page(study: Study, rows: Rows) -> str:
     """The whole page as Markdown."""
     done = {(row["data"], row["row"]) for row in rows}
     seeds = sorted({int(row["seed"]) for row in rows})
@@ -113,7 +111,14 @@ def study_page(study: Study, rows: Rows, pictures: Sequence[str]) -> str:
         f"Commit {', '.join(commits) or 'unknown'}."
     )
     head = [f"# {study.title}", "", made, "", *([study.note.strip(), ""] if study.note else [])]
-    images = [line for name in pictures for line in (f"![{study.title}]({name})", "")]
+    images = [
+        *(f"![Differences from plain training: {study.title}]({study.name}.png)", ""),
+        *(
+            (f"![Mean ranks: {study.title}]({study.name}-ranks.png)", "")
+            if any(ranked(study, rows, metric) for metric in RANKED)
+            else ()
+        ),
+    ]
     return "\n".join([*head, *images, study_tables(study, rows), ""])
 
 
@@ -147,12 +152,12 @@ def _against(study: Study) -> str:
 def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     """One line per row: its differences from the baseline."""
     columns = [column for column in section.columns if _has(rows, column.ours)]
-    ranked = next((name for name in RANKED if any(column.ours == name for column in columns)), None)
+    by = next((name for name in RANKED if any(column.ours == name for column in columns)), None)
     values = {name: Values(rows, name) for column in columns for name in (column.ours, column.theirs)}
     names = [name for name in study.rows if any(row["row"] == name for row in rows)]
-    order = None if ranked is None else ranking(values[ranked], names)
+    order = None if by is None else ranking(values[by], names)
     header = ["", *(column.title for column in columns)]
-    header += [] if ranked is None else ["wins"]
+    header += [] if by is None else ["wins"]
     header += [] if order is None else ["mean rank"]
     body = []
     for name in names:
@@ -161,8 +166,8 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
             same = name == study.baseline and column.ours == column.theirs
             effect = over_data_sets(values[column.ours], name, values[column.theirs], study.baseline)
             cells.append("0" if same else effect_text(effect, column.scale, column.digits))
-        if ranked is not None:
-            wins = win_rate(values[ranked], name, values[ranked], study.baseline)
+        if by is not None:
+            wins = win_rate(values[by], name, values[by], study.baseline)
             cells.append(NONE if name == study.baseline or not wins.n else f"{100 * wins.mean:.0f} %")
         if order is not None:
             cells.append(f"{order.ranks[name]:.1f}")
@@ -170,7 +175,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     if order is None:
         return markdown_table(header, body)
     note = (
-        f"Wins and ranks are by `{ranked}`. On {order.data_sets} data sets two rows differ (Nemenyi, 5 %) if "
+        f"Wins and ranks are by `{by}`. On {order.data_sets} data sets two rows differ (Nemenyi, 5 %) if "
         f"their mean ranks are more than {order.critical_difference:.2f} apart; Friedman p = "
         f"{order.friedman_p:.2g}."
     )

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tailormix.reports.style import COLOURS, INK, QUIET, new_figure, plain_axes
-from tailormix.studies.summary import Values, over_data_sets, ranking
+from tailormix.studies.summary import RANKED, Values, over_data_sets, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +28,15 @@ PANELS = (
     ("RMSE", "rmse", "rmse", 1.0),
     ("NLL, both scaled", "vs_gaussian_nll", "vs_gaussian_nll", 1.0),
 )
+
+
+def study_pictures(study: Study, rows: Rows) -> dict[str, Figure]:
+    """All pictures of a study's page, by file name."""
+    found = {f"{study.name}.png": differences(study, rows)}
+    for metric in RANKED:
+        if (ranks := ranked(study, rows, metric)) is not None:
+            found[f"{study.name}-ranks.png"] = rank_diagram(study, ranks)
+    return found
 
 
 def differences(study: Study, rows: Rows) -> Figure:
@@ -68,13 +77,9 @@ def _forest(
     plain_axes(axes, grid="x")
 
 
-def rank_diagram(study: Study, rows: Rows, metric: str) -> Figure | None:
+def rank_diagram(study: Study, found: Ranking) -> Figure:
     """Mean ranks over data sets on one line; bars join rows that the Nemenyi test cannot tell apart."""
-    names = [name for name in study.rows if any(row["row"] == name for row in rows)]
-    found = ranking(Values(rows, metric), names)
-    if found is None:
-        return None
-    figure = new_figure(7.0, 0.9 + 0.16 * len(names))
+    figure = new_figure(7.0, 0.9 + 0.16 * len(found.ranks))
     _draw_ranks(figure.subplots(), study, found)
     return figure
 

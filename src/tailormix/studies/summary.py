@@ -14,9 +14,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tailormix.studies.study import Study
+
 #: metrics of which more is better; coverage has a goal instead, and is not ranked
 HIGHER = ("accuracy", "auroc")
 RESAMPLES = 2000
+#: what rows are ranked by: the first that has values
+RANKED = ("ts_nll", "vs_gaussian_nll")
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,12 @@ def ranking(values: Values, rows: Sequence[str]) -> Ranking | None:
     return Ranking(
         dict(zip(rows, map(float, ranks), strict=True)), float(q * math.sqrt(k * (k + 1) / (6 * n))), p, n
     )
+
+
+def ranked(study: Study, rows: Sequence[Mapping[str, str]], metric: str) -> Ranking | None:
+    """The ranking of all rows of a study that have results."""
+    names = [name for name in study.rows if any(row["row"] == name for row in rows)]
+    return ranking(Values(rows, metric), names)
 
 
 def _bootstrap(values: npt.NDArray[np.float64]) -> tuple[float, float]:

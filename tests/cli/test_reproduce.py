@@ -163,7 +163,8 @@ def test_a_figure_is_drawn_by_its_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert "points: 7" in done.stdout
     record = json.loads((tmp_path / "results" / "made.json").read_text())
     assert (record["files"], record["facts"]["points"]) == (["made.svg"], 7)
-    assert "](./made.svg)" in (tmp_path / "results" / "made.md").read_text()
+    assert call("results", "--folder", tmp_path / "results").exit_code == 0
+    assert "](./made.svg)" in (tmp_path / "results" / "paper.md").read_text()
 
 
 def test_runs_without_their_data_are_left_out(tmp_path: Path) -> None:

@@ -231,6 +231,18 @@ WRONG = {
         ("digits -o f.npz --model text.pt2", "expected a program of torch.export, got no such file"),
         ("digits -o f.npz", "Missing option '--model'"),
     ],
+    "study": [
+        ("nosuch", "unknown study 'nosuch'"),
+        ("nosuch.toml", "there is no study file nosuch.toml"),
+        ("syntax.toml", "cannot read the study file syntax.toml"),
+        ("gap.toml", "a study needs title"),
+        ("text --data nosuch", "unknown data set 'nosuch'"),
+        ("text --rows mixupp", "did you mean 'mixup'?"),
+        ("text --seeds 9-0", "seeds must be numbers"),
+        ("text --seeds 5000", "must be below 1000, got 5000"),
+        ("text --budget 0", "greater than or equal to 1"),
+        ("text --add nosuch.py:Mine --rows erm", "nosuch.py"),
+    ],
     "predict": [
         ("run", "Missing argument 'DATA'"),
         ("nosuch new.csv", "nosuch is not the folder of a run"),

@@ -17,6 +17,7 @@ from docs.command_lines import check, lines_of
 from docs.pages import Block, blocks_of, name_of, pages, same
 from docs.stand_ins import present
 from tailormix.experiments import read
+from tailormix.studies import read_study
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)
@@ -40,10 +41,12 @@ def run(block: Block, names: dict[str, object]) -> str:
         for line in block.text.splitlines():
             assert line.strip() in source, (block.place, line)
         return ""
-    if block.language == "toml":  # an experiment, whose first line names its file: later commands can use it
+    if (
+        block.language == "toml"
+    ):  # an experiment or a study, whose first line names its file for later commands
         path = Path(block.text.splitlines()[0].removeprefix("# "))
         path.write_text(block.text, encoding="utf-8")
-        read(str(path))
+        (read_study if "[rows." in block.text else read)(str(path))
         return ""
     if named := re.match(r"# (\w+\.py)\n", block.text):  # a file of the user
         Path(named[1]).write_text(block.text, encoding="utf-8")

@@ -77,8 +77,12 @@ def test_members_share_the_split_and_settings_of_the_chosen_run(small: Path) -> 
 
 
 def test_one_more_row_by_a_plug_in(small: Path) -> None:
-    study = read_study(small).with_method("my.py:Mine")
-    assert study.rows["my.Mine"].settings == {"method": "my.py:Mine"}
+    mine = small.with_name("my.py")
+    mine.write_text("from tailormix import Mixup as Mine\n")
+    study = read_study(small).with_method(f"{mine}:Mine")
+    assert study.rows["my.Mine"].settings == {"method": f"{mine}:Mine"}
+    with pytest.raises(ValueError, match="Yours"):
+        study.with_method(f"{mine}:Yours")
 
 
 def test_patterns_choose_cells(small: Path) -> None:

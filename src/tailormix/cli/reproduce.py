@@ -34,9 +34,7 @@ Protocol = Annotated[
 Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all runs, shared by all tables.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List the runs and what they would take.")]
 Finished = Annotated[bool, typer.Option("--finished", help="Start nothing: show the runs that are done.")]
-Results = Annotated[
-    Path | None, typer.Option(file_okay=False, help="Also write the results there, as JSON and Markdown.")
-]
+Results = Annotated[Path | None, typer.Option(file_okay=False, help="Also write the results there, as JSON.")]
 Engine = Annotated[str, typer.Option(help="Where many runs go: local, loky, ray or dask.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -139,10 +137,8 @@ def _draw(plan: RunPlan, runs: Path, out: Path) -> dict[str, Any]:
 
 
 def _write(plan: RunPlan, found: dict[str, Any], folder: Path) -> None:
-    """Write JSON and Markdown; of a table, with all that other calls have found for it."""
-    from tailormix.atomic import write_atomically
+    """Write JSON; of a table, with all that other calls have found for it."""
     from tailormix.paper.results import file_stem, updated_results, write_results
-    from tailormix.paper.results_page import results_section
 
     path = folder / f"{file_stem(plan.table.name, plan.budget, plan.protocol)}.json"
     if not plan.table.figure:
@@ -150,7 +146,6 @@ def _write(plan: RunPlan, found: dict[str, Any], folder: Path) -> None:
         if not found["settings"]:
             return
     write_results(found, path)
-    write_atomically(path.with_suffix(".md"), results_section(found, "."))
 
 
 def _print_results(found: dict[str, Any], as_json: bool) -> None:

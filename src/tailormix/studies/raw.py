@@ -67,7 +67,7 @@ def describe(run: Run, result: Mapping[str, Any], *, chosen: bool) -> dict[str, 
     """
     record = read_record(run.path)
     versions = record.get("versions", {})
-    strength = result.get("strength", {}).get("last")
+    strengths = result.get("strength", {}).get("per epoch", [None])
     return {
         "data": run.data,
         "row": run.row.name,
@@ -77,7 +77,7 @@ def describe(run: Run, result: Mapping[str, Any], *, chosen: bool) -> dict[str, 
         "validation_nll": validation_nll(dict(result)),
         **(metrics_of(result) if chosen else {}),
         "temperature": result.get("temperature", result.get("variance", {})).get("value"),
-        "strength": strength,
+        "strength": strengths[-1],
         "disagreement": result.get("disagreement"),
         "selected_by": "validation",
         "seconds": result.get("seconds_total"),

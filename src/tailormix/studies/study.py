@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailormix import checks
+from tailormix.experiments import plugins
 from tailormix.experiments.experiment import (
     DEFAULT_NAMES,
     Experiment,
     merge,
     run_name,
 )
-from tailormix.experiments.plugins import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SHIPPED = resources.files(__package__) / "files"
 #: the studies that ship with the package
-STUDIES = ("text", "images", "scratch", "tables", "regression")
+STUDIES = ("text", "images", "scratch", "tables", "uci")
 KEYS = ("title", "note", "seeds", "budget", "together", "baseline", "experiment", "data", "rows")
 ROW_KEYS = ("title", "set", "search", "ensemble", "members", "reference")
 MEMBER_STEP = 1000  # between the seeds of an ensemble's members: those of a study's repeats lie below it
@@ -158,7 +158,8 @@ class Study:
 
     def with_method(self, plugin: str) -> Study:
         """The study with one more row, a method of one's own, ``file.py:name``."""
-        name = short_name(plugin)
+        plugins.find(plugin)
+        name = plugins.short_name(plugin)
         row = Row(name, name, {"method": plugin})
         return replace(self, rows={**self.rows, name: row})
 
@@ -175,7 +176,7 @@ def read_study(study: str | Path, changes: Mapping[str, Any] | None = None) -> S
 
     >>> read_study("texts")
     Traceback (most recent call last):
-    ValueError: unknown study 'texts'; did you mean 'text'? Known: text, images, scratch, tables, regression
+    ValueError: unknown study 'texts'; did you mean 'text'? Known: text, images, scratch, tables, uci
     """
     path = Path(study)
     if path.suffix == ".toml":

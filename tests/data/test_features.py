@@ -83,7 +83,7 @@ def test_limit_and_shots(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shots": 41}, "shots must be <= 40, the rows left of class 'a' in .*, got 41"),
+        ({"shots": 41}, "shots must be <= 40, the rows left of class 0, got 41"),
         ({"shots": 5, "limit": 5}, "limit and shots exclude each other, got 5 and 5"),
         ({"validation_shots": 5}, "validation_shots goes with shots, got 5 alone"),
         ({"shots": 0}, "shots must be >= 1, got 0"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailormix.data import DataError, load
-from tailormix.data.texts import read_banking77, read_clinc150, read_own_texts
+from tailormix.data.files.texts import read_banking77, read_clinc150, read_own_texts
 
 CLINC = {
     "train": [["call me a cab", "taxi"], ["pay my bill", "bills"]],

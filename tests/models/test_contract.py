@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from tailormix.models import MODELS, build
+from tiny_bert import WIDTH, tiny_bert
 
 SMALL: dict[str, dict[str, Any]] = {
     "resnet8": {"base_width": 4},
@@ -22,12 +23,14 @@ SMALL: dict[str, dict[str, Any]] = {
     "fcn3": {},
     "lstnet-skip": {"series": 3},
     "lstnet-attention": {"series": 3},
+    "text-encoder": {},
     "mlp": {"hidden": (6, 5)},
 }
 INPUTS = {
     "vit-s16": (3, 32, 32),
     "fcn3": (5,),
     "mlp": (2,),
+    "text-encoder": (6, WIDTH + 1),
     **dict.fromkeys(("lstnet-skip", "lstnet-attention"), (168, 3)),
 }
 CONVOLUTIONAL = [name for name in SMALL if name.startswith("resnet")]
@@ -36,7 +39,8 @@ CONVOLUTIONAL = [name for name in SMALL if name.startswith("resnet")]
 def small_model(name: str) -> tuple[nn.Module, torch.Tensor]:
     torch.manual_seed(0)
     shape = INPUTS.get(name, (3, 16, 16))
-    return build(name, **SMALL[name]).eval(), torch.randn(4, *shape)
+    options = {"path": str(tiny_bert())} if name == "text-encoder" else SMALL[name]
+    return build(name, **options).eval(), torch.randn(4, *shape)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -18,6 +18,8 @@ from tailormix.data.splits import DataSplits, LazySplit, MemorySplit, hold_out, 
 from tailormix.data.tabular import fit_scale
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch import Tensor
 
     from tailormix.data.preprocessing import ArrayPreprocessing
@@ -60,7 +62,18 @@ def load_features(
     validation rows of each class, as many as ``shots`` by default.
     """
     file = read_features(find_features(path, root))
-    rows = _rows(file, seed, validation, test, limit, shots, validation_shots)
+    if TRAIN not in file.parts:
+        raise unusable(file.path, f"a part {TRAIN!r}", ", ".join(file.parts))
+    rows = part_rows(
+        file.y,
+        file.parts,
+        seed,
+        validation=validation,
+        test=test,
+        limit=limit,
+        shots=shots,
+        validation_shots=validation_shots,
+    )
     scale = fit_scale(file.x[rows[0]], "standard")
     train, held, tested = (_split(file, part, scale) for part in rows)
     others = {name: part for name, part in file.parts.items() if name not in (TRAIN, VALIDATION, TEST)}
@@ -130,49 +143,48 @@ def _check_classes(path: Path, labels: Tensor, parts: dict[str, Tensor], names: 
             raise unusable(path, f"a class in every row of the part {name!r}", told)
 
 
-def _rows(
-    file: FeatureFile,
+def part_rows(
+    labels: Tensor,
+    parts: Mapping[str, Tensor],
     seed: int,
+    *,
     validation: float,
     test: float,
     limit: int | None,
     shots: int | None,
     validation_shots: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows of train, validation and test."""
-    if TRAIN not in file.parts:
-        raise unusable(file.path, f"a part {TRAIN!r}", ", ".join(file.parts))
+    """Rows of train, validation and test, of data whose ``parts`` are known; see :func:`load_features`."""
     if limit is not None and shots is not None:
         raise ValueError(f"limit and shots exclude each other, got {limit} and {shots}")
     if shots is None and validation_shots is not None:
         raise ValueError(f"validation_shots goes with shots, got {validation_shots} alone")
-    train, held, tested = file.parts[TRAIN], file.parts.get(VALIDATION), file.parts.get(TEST)
+    train, held, tested = parts[TRAIN], parts.get(VALIDATION), parts.get(TEST)
     if tested is None:
-        kept, cut = hold_out(len(train), share("test", test, len(train)), seed, file.y[train])
+        kept, cut = hold_out(len(train), share("test", test, len(train)), seed, labels[train])
         train, tested = train[kept], train[cut]
     if shots is not None:
         beside = shots if validation_shots is None else validation_shots
-        train, rest = _few(file, train, checks.integer("shots", shots, at_least=1), seed, "shots")
-        held, _ = _few(file, rest if held is None else held, beside, seed, "validation_shots")
+        train, rest = _few(labels, train, checks.integer("shots", shots, at_least=1), seed, "shots")
+        held, _ = _few(labels, rest if held is None else held, beside, seed, "validation_shots")
         return train, held, tested
     if held is None:
-        kept, cut = train_rows(file.y[train], seed, validation, limit)
+        kept, cut = train_rows(labels[train], seed, validation, limit)
         return train[kept], train[cut], tested
-    kept, _ = train_rows(file.y[train], seed, 0.0, limit)
+    kept, _ = train_rows(labels[train], seed, 0.0, limit)
     return train[kept], held, tested
 
 
-def _few(file: FeatureFile, rows: Tensor, count: int, seed: int, option: str) -> tuple[Tensor, Tensor]:
+def _few(labels: Tensor, rows: Tensor, count: int, seed: int, option: str) -> tuple[Tensor, Tensor]:
     """(chosen, others) of ``rows``: ``count`` of every class by the seed."""
     checks.integer(option, count, at_least=0)
-    labels = file.y[rows]
-    counts = torch.bincount(labels, minlength=len(file.class_names))
+    found = labels[rows]
+    counts = torch.bincount(found, minlength=int(labels.max()) + 1)
     if int(counts.min()) < count:
         few = int(counts.argmin())
-        told = f"{int(counts[few])}, the rows left of class {file.class_names[few]!r}"
-        raise ValueError(f"{option} must be <= {told} in {file.path}, got {count}")
+        raise ValueError(f"{option} must be <= {int(counts[few])}, the rows left of class {few}, got {count}")
     order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))
-    order = order[torch.argsort(labels[order], stable=True)]  # class by class, shuffled within each
+    order = order[torch.argsort(found[order], stable=True)]  # class by class, shuffled within each
     rank = torch.arange(len(rows)) - torch.repeat_interleave(counts.cumsum(0) - counts, counts)
     chosen = rank < count
     return rows[order[chosen].sort().values], rows[order[~chosen].sort().values]

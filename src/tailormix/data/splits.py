@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from tailormix.data.augment import ImageTransform
     from tailormix.data.preprocessing import Preprocessing
 
     #: index batches, each with the seed of its augmentation
@@ -27,6 +26,16 @@ if TYPE_CHECKING:
 Task = Literal["classification", "regression"]
 #: ``clean`` is leak-proof; ``as-published`` repeats the released code's splits and its scaling over all rows
 SplitProtocol = Literal["clean", "as-published"]
+
+
+class Transform(Protocol):
+    """What makes inputs of stored rows, batch by batch."""
+
+    def __call__(self, rows: Tensor, generator: torch.Generator | None = None, /) -> Tensor:
+        """Return the inputs of these rows; random draws come from the generator."""
+
+    def to(self, device: torch.device | str) -> Transform:
+        """Return the transform on ``device``."""
 
 
 class Split(Protocol):
@@ -124,7 +133,7 @@ class DataSplits:
 @final
 @dataclass(frozen=True, eq=False)
 class MemorySplit:
-    """Inputs (n, ...) and targets as tensors; images stay uint8 and are transformed in batches.
+    """Inputs (n, ...) and targets as tensors; images stay uint8, texts tokens, until they are read.
 
     >>> split = MemorySplit(torch.eye(3), torch.tensor([0, 1, 2]), torch.tensor([7, 8, 9]))
     >>> x, y = split.batch(torch.tensor([2, 2]))
@@ -135,7 +144,7 @@ class MemorySplit:
     inputs: Tensor
     targets: Tensor
     ids: Tensor
-    transform: ImageTransform | None = None
+    transform: Transform | None = None
 
     def __post_init__(self) -> None:
         if not len(self.inputs) == len(self.targets) == len(self.ids):

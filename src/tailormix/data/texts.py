@@ -1,130 +1,141 @@
-"""Texts with classes: CLINC150, Banking77, and files of the user."""
+"""Texts as data sets: CLINC150 and Banking77, as tokens of a pretrained model."""
 
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import torch
-
-from tailormix import checks
-from tailormix.data.files.location import check_file, damaged, missing
-from tailormix.data.files.tables import read_table
+from tailormix.data.features import TEST, TRAIN, VALIDATION, part_rows
+from tailormix.data.files.texts import READERS
+from tailormix.data.preprocessing import TextPreprocessing
+from tailormix.data.preprocessing.texts import embedded
+from tailormix.data.splits import DataSplits, MemorySplit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
+    import torch
     from torch import Tensor
 
-    from tailormix.data.splits import DataSplits
-
-TRAIN, VALIDATION, TEST, UNKNOWN = "train", "validation", "test", "unknown"
-#: key in the file → part; out-of-scope rows are for testing alone
-CLINC150_PARTS = {"train": TRAIN, "val": VALIDATION, "test": TEST, "oos_test": UNKNOWN}
+LENGTH = 64
 
 
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """Texts, the class of each (n,), -1 where it has none, and the part that each belongs to."""
+def load_clinc150(
+    root: Path,
+    seed: int,
+    *,
+    tokenizer: str | None = None,
+    length: int = LENGTH,
+    limit: int | None = None,
+    shots: int | None = None,
+    validation_shots: int | None = None,
+) -> DataSplits:
+    """Read the texts as tokens of the model in the folder ``tokenizer``; out-of-scope texts are a shift.
 
-    texts: tuple[str, ...]
-    labels: Tensor
-    parts: tuple[str, ...]
-    class_names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-
-def read_clinc150(root: Path) -> Texts:
-    """15 000 training, 3000 validation and 4500 test texts of 150 intents, and 1000 that are out of scope.
-
-    The last are the part ``unknown``; out-of-scope texts for training and validation are not used.
+    Texts of more than ``length`` tokens are cut. For the model ``text-encoder`` of the same folder; all other
+    options are those of :func:`tailormix.data.features.load_features`.
     """
-    path = root / "clinc150" / "data_full.json"
-    expected = f"lists of texts named {', '.join(CLINC150_PARTS)}"
-    if not path.is_file():
-        raise missing(path, expected, "clinc150")
-    try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
-        rows = [
-            (str(text), str(label), part)
-            for key, part in CLINC150_PARTS.items()
-            for text, label in found[key]
-        ]
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise damaged(path, expected, f"{type(error).__name__}: {error}", "clinc150") from error
-    names = sorted({label for _, label, part in rows if part == TRAIN})
-    return _texts(rows, names)
-
-
-def read_banking77(root: Path) -> Texts:
-    """10 003 training and 3080 test texts of 77 intents; there is no validation part."""
-    folder, rows = root / "banking77", []
-    for part in (TRAIN, TEST):
-        path = folder / f"{part}.csv"
-        expected = "columns text and category"
-        if not path.is_file():
-            raise missing(path, expected, "banking77")
-        with path.open(encoding="utf-8", newline="") as lines:
-            header, *found = csv.reader(lines)
-        if header != ["text", "category"] or any(len(row) != 2 for row in found):
-            raise damaged(path, expected, ", ".join(header), "banking77")
-        rows += [(text, label, part) for text, label in found]
-    return _texts(rows, sorted({label for _, label, _ in rows}))
-
-
-def read_own_texts(path: Path, text: str = "text", label: str = "label", part: str = "part") -> Texts:
-    """The texts of a table with these columns, or of a .txt file with one text per line.
-
-    Rows without a class have the label -1, and are the part ``new`` where no column says another; those with
-    one are the part ``train``, from which validation and test rows are cut later.
-    """
-    if path.suffix.lower() == ".txt":
-        lines = check_file(path, "a file of texts").read_text(encoding="utf-8").splitlines()
-        return _texts([(line, None, "new") for line in lines if line.strip()], ())
-    columns = read_table(path).columns
-    texts = columns[checks.known(f"column of {path.name}", text, columns)]
-    if texts.missing.any():
-        raise texts.error(int(texts.missing.argmax()), "a text in every row")
-    labels = columns[label].words() if label in columns else [None] * len(texts)
-    parts = columns[part].words() if part in columns else [None] * len(texts)
-    rows = [
-        (str(text), label, part or ("new" if label is None else TRAIN))
-        for text, label, part in zip(texts.words(), labels, parts, strict=True)
-    ]
-    return _texts(rows, sorted({label for label in labels if label is not None}))
-
-
-#: what reads the texts of a data set
-READERS = {"clinc150": read_clinc150, "banking77": read_banking77}
-
-
-def load_clinc150(root: Path) -> DataSplits:
-    """Refuse: texts become inputs by ``tailormix features``."""
-    raise _needs_features("clinc150", root)
-
-
-def load_banking77(root: Path) -> DataSplits:
-    """Refuse: texts become inputs by ``tailormix features``."""
-    raise _needs_features("banking77", root)
-
-
-def _needs_features(name: str, root: Path) -> ValueError:
-    READERS[name](root)  # a missing file is the first thing to know
-    return ValueError(
-        f"{name} holds texts, and a model takes numbers: make features of them "
-        f"(tailormix features {name} --model FOLDER -o {name}.npz), then train on data=features with "
-        f"data.path={name}.npz"
+    return _load(
+        "clinc150", root, seed, tokenizer, length, limit=limit, shots=shots, validation_shots=validation_shots
     )
 
 
-def _texts(rows: Sequence[tuple[str, str | None, str]], class_names: Sequence[str]) -> Texts:
-    """Texts of (text, class, part); a class that is not listed is -1."""
-    places: dict[str | None, int] = {name: place for place, name in enumerate(class_names)}
-    labels = torch.tensor([places.get(label, -1) for _, label, _ in rows], dtype=torch.int64)
-    texts, parts = tuple(text for text, _, _ in rows), tuple(part for _, _, part in rows)
-    return Texts(texts, labels, parts, tuple(class_names))
+def load_banking77(
+    root: Path,
+    seed: int,
+    *,
+    tokenizer: str | None = None,
+    length: int = LENGTH,
+    validation: float = 0.2,
+    limit: int | None = None,
+    shots: int | None = None,
+    validation_shots: int | None = None,
+) -> DataSplits:
+    """Read the texts as tokens, as :func:`load_clinc150` does; validation is cut from the training rows."""
+    return _load(
+        "banking77",
+        root,
+        seed,
+        tokenizer,
+        length,
+        validation=validation,
+        limit=limit,
+        shots=shots,
+        validation_shots=validation_shots,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """Tokens (n, length) to their embeddings with a mask, on the device of the table of ``words``."""
+
+    words: Tensor
+    padding: int
+
+    def __call__(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Map tokens to (n, L, d + 1); nothing is drawn."""
+        del generator
+        return embedded(rows, self.words, self.padding)
+
+    def to(self, device: torch.device | str) -> Embedded:
+        """Return the transform with its table on ``device``."""
+        return Embedded(self.words.to(device), self.padding)
+
+
+def _load(
+    name: str,
+    root: Path,
+    seed: int,
+    tokenizer: str | None,
+    length: int,
+    *,
+    validation: float = 0.0,
+    limit: int | None,
+    shots: int | None,
+    validation_shots: int | None,
+) -> DataSplits:
+    texts = READERS[name](root)
+    if tokenizer is None:
+        raise ValueError(
+            f"{name} holds texts, and a model takes numbers: make features of them "
+            f"(tailormix features {name} --model FOLDER -o {name}.npz) and train on data=features with "
+            f"data.path={name}.npz; or give data.tokenizer=FOLDER and model=text-encoder"
+        )
+    preprocessing, tokens = _tokens(name, root, str(tokenizer), length)
+    parts = texts.rows()
+    rows = part_rows(
+        texts.labels,
+        parts,
+        seed,
+        validation=validation,
+        test=0.0,
+        limit=limit,
+        shots=shots,
+        validation_shots=validation_shots,
+    )
+    transform = Embedded(preprocessing.words, preprocessing.padding)
+
+    def split(part: Tensor) -> MemorySplit:
+        return MemorySplit(tokens[part], texts.labels[part], part, transform)
+
+    train, held, tested = map(split, rows)
+    others = {part: split(found) for part, found in parts.items() if part not in (TRAIN, VALIDATION, TEST)}
+    return DataSplits(
+        name,
+        "classification",
+        train,
+        held,
+        tested,
+        outputs=len(texts.class_names),
+        class_names=texts.class_names,
+        preprocessing=preprocessing,
+        shifts=others,
+    )
+
+
+@lru_cache(maxsize=2)  # many runs of a study share them
+def _tokens(name: str, root: Path, tokenizer: str, length: int) -> tuple[TextPreprocessing, Tensor]:
+    """The preprocessing of a model, and all texts of a data set as its tokens (n, length)."""
+    preprocessing = TextPreprocessing.of_model(tokenizer, length)
+    return preprocessing, preprocessing.read(READERS[name](root).texts)

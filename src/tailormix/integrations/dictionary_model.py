@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import torch
 from torch import nn
 
+from tailormix.data.preprocessing.texts import with_mask
 from tailormix.embeddings import unwrap
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 TOKENS, MASK = "input_ids", "attention_mask"
-MASK_SCALE = 2.0**-10  # of the mask beside the embeddings: so small that distances do not notice it
 
 
 @final
@@ -80,11 +80,7 @@ class DictionaryModel(nn.Module):
 
 
 def token_tensor(model: nn.Module, inputs: Mapping[str, Any]) -> Tensor:
-    """Embeddings of tokens, zero for padding, and the attention mask as one more feature: (n, L, d + 1).
-
-    However two such tensors are blended, the last feature is positive where either of them has a token: the
-    union of the masks.
-    """
+    """The embeddings of a batch's tokens with its attention mask, (n, L, d + 1)."""
     lookup: Any = unwrap(model).get_input_embeddings()  # type: ignore[operator]
     embedded: Tensor = lookup(inputs[TOKENS])
     mask = inputs.get(MASK)
@@ -94,8 +90,7 @@ def token_tensor(model: nn.Module, inputs: Mapping[str, Any]) -> Tensor:
             f"attention_mask must have the shape of input_ids, {tuple(inputs[TOKENS].shape)}, to be mixed, "
             f"got {tuple(mask.shape)}"
         )
-    mask = mask[..., None].to(embedded.dtype)
-    return torch.cat((embedded * mask, mask * MASK_SCALE), dim=-1)
+    return with_mask(embedded, mask)
 
 
 def logits_of(outputs: Any) -> Tensor:

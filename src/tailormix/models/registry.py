@@ -12,6 +12,7 @@ from tailormix.models.lstnet import LSTNet
 from tailormix.models.mlp import FCN3, MLP
 from tailormix.models.mobilenet import MobileNetV2
 from tailormix.models.resnet import ResNet
+from tailormix.models.text_encoder import TextEncoder
 from tailormix.models.timm_models import timm_model
 from tailormix.models.vit import vit_s16, vit_tiny
 
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 class Model:
     """A model: what builds it, the inputs it takes, one line about it, and the arguments its name fixes.
 
-    ``kind`` ``image`` means inputs (n, channels, height, width), ``vector`` (n, features) and ``series``
-    (n, window, series).
+    ``kind`` ``image`` means inputs (n, channels, height, width), ``vector`` (n, features), ``series``
+    (n, window, series) and ``text`` embedded tokens (n, length, features).
     """
 
     builder: Callable[..., nn.Module]
-    kind: Literal["image", "vector", "series"]
+    kind: Literal["image", "vector", "series", "text"]
     summary: str
     fixed: Mapping[str, object] = field(default_factory=dict)
 
@@ -57,6 +58,9 @@ MODELS: dict[str, Model] = {
     ),
     "lstnet-attention": Model(
         LSTNet, "series", "LSTNet with attention over its states", {"context": "attention"}
+    ),
+    "text-encoder": Model(
+        TextEncoder, "text", "a pretrained encoder of transformers (path=FOLDER), to be fine-tuned on texts"
     ),
     "mlp": Model(MLP, "vector", "multi-layer perceptron, one hidden layer of 20 by default"),
 }
@@ -103,6 +107,9 @@ def shape_arguments(name: str, input_shape: tuple[int, ...], outputs: int) -> di
     model = MODELS[checks.known("model", name, MODELS)]
     if model.kind == "vector":
         return {"in_features": math.prod(input_shape), "out_features": outputs}
+    if model.kind == "text":
+        _check_axes(name, input_shape, "length")
+        return {"num_classes": outputs}
     if model.kind == "series":
         window, series = _check_axes(name, input_shape, "window", "series")
         if outputs != series:

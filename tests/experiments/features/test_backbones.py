@@ -12,27 +12,14 @@ from torch.nn import functional
 from docs.stand_ins import present
 from tailormix.experiments.features.backbones import load_backbone, weights_sha256
 from tailormix.models import MobileNetV2
-from tailormix.models.transformer_models import pretrained
+from tailormix.pretrained import pretrained
+from tiny_bert import tiny_bert
 
 IMAGES = torch.randint(256, (5, 3, 20, 20), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
 
 
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a tiny BERT and its tokenizer."""
-    folder = tmp_path_factory.mktemp("bert")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "card", "my", "lost", "is", "where", "?"]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(words), hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16
-    )
-    transformers.BertModel(config).save_pretrained(folder)
-    return folder
-
-
-def test_texts_are_means_over_their_tokens_of_length_one(bert: Path) -> None:
+def test_texts_are_means_over_their_tokens_of_length_one() -> None:
+    bert = tiny_bert()
     backbone = load_backbone(str(bert), "texts")
     texts = ["where is my card ?", "lost", "my card"]
     found = backbone(texts)

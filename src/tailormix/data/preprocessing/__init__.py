@@ -5,6 +5,7 @@ from tailormix.data.preprocessing.base import Preprocessing
 from tailormix.data.preprocessing.images import ImagePreprocessing
 from tailormix.data.preprocessing.saving import PREPROCESSINGS, load_preprocessing, save_preprocessing
 from tailormix.data.preprocessing.tables import TablePreprocessing
+from tailormix.data.preprocessing.texts import TextPreprocessing
 
 __all__ = [
     "PREPROCESSINGS",
@@ -12,6 +13,7 @@ __all__ = [
     "ImagePreprocessing",
     "Preprocessing",
     "TablePreprocessing",
+    "TextPreprocessing",
     "load_preprocessing",
     "save_preprocessing",
 ]

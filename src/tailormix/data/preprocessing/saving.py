@@ -14,6 +14,7 @@ from tailormix.data.files.location import unusable
 from tailormix.data.preprocessing.arrays import ArrayPreprocessing
 from tailormix.data.preprocessing.images import ImagePreprocessing
 from tailormix.data.preprocessing.tables import TablePreprocessing
+from tailormix.data.preprocessing.texts import TextPreprocessing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from tailormix.data.preprocessing.base import Preprocessing
 
 PREPROCESSINGS: dict[str, type[Preprocessing]] = {
-    kind.kind: kind for kind in (ArrayPreprocessing, ImagePreprocessing, TablePreprocessing)
+    kind.kind: kind
+    for kind in (ArrayPreprocessing, ImagePreprocessing, TablePreprocessing, TextPreprocessing)
 }
 
 

@@ -22,8 +22,9 @@ from tailormix.embeddings import embed
 from tailormix.experiments import plugins
 from tailormix.experiments.exporting import FACTS
 from tailormix.models.registry import MODELS, TIMM_PREFIX
+from tailormix.models.text_encoder import mean_of_tokens
 from tailormix.models.timm_models import timm_model
-from tailormix.models.transformer_models import mean_of_tokens, pretrained
+from tailormix.pretrained import pretrained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,19 +13,19 @@ import torch
 from tailormix import checks, data
 from tailormix.data.corrupt import chunk_seed, corrupt, corrupted_rows, pixels
 from tailormix.data.files.location import data_root, unusable
+from tailormix.data.files.texts import READERS, read_own_texts
 from tailormix.data.preprocessing import ImagePreprocessing
 from tailormix.data.registry import DATASETS
 from tailormix.data.splits import hold_out
 from tailormix.data.streaming import ENLARGE, class_files, read_images, subfolders
-from tailormix.data.texts import READERS, read_own_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from torch import Tensor
 
+    from tailormix.data.files.texts import Texts
     from tailormix.data.splits import Split
-    from tailormix.data.texts import Texts
     from tailormix.experiments.features.backbones import Kind
 
 TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".txt")
@@ -99,8 +99,7 @@ def kind_of(name: str) -> Kind:
 def text_source(name: str, texts: Texts, test_limit: int | None = None) -> Source:
     """The parts of texts, in the order in which they first occur."""
     parts = []
-    for part in dict.fromkeys(texts.parts):
-        rows = torch.tensor([k for k, each in enumerate(texts.parts) if each == part], dtype=torch.int64)
+    for part, rows in texts.rows().items():
         if part == "test":
             rows = rows[_limited(texts.labels[rows], test_limit)]
         parts.append(Part(part, texts.labels[rows], rows, partial(_texts_at, texts.texts, rows)))

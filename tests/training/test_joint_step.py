@@ -41,14 +41,14 @@ def assert_same_as_single_steps(steps, batches):
     singles = copy.deepcopy(steps)
     joint = JointStep(steps)
     losses = joint.losses(batches)
-    joint.backward(losses)
-    for step, single, batch, loss in zip(steps, singles, batches, losses, strict=True):
+    losses.sum().backward()
+    for k, (step, single, batch, loss) in enumerate(zip(steps, singles, batches, losses, strict=True)):
         torch.manual_seed(batch.seed)
         expected = single(batch.x, batch.y, **batch.options)
         expected.backward()
         torch.testing.assert_close(loss, expected, atol=1e-5, rtol=1e-5)
-        for mine, theirs in zip(step.parameters(), single.parameters(), strict=True):
-            torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-5, rtol=1e-4)
+        for stack, theirs in zip(joint.parameters.values(), single.parameters(), strict=True):
+            torch.testing.assert_close(stack.grad[k], theirs.grad, atol=1e-5, rtol=1e-4)
         for mine, theirs in zip(step.buffers(), single.buffers(), strict=True):
             torch.testing.assert_close(mine, theirs)
 
@@ -91,9 +91,9 @@ def test_fifty_steps_end_where_single_runs_end():
     joint = JointStep(steps)
     optimiser = torch.optim.Adam(joint.parameters.values(), lr=0.01)
     for number in range(50):
-        joint.backward(joint.losses(batches_of(x[number], y[number], first=100 * number)))
+        joint.losses(batches_of(x[number], y[number], first=100 * number)).sum().backward()
         optimiser.step()
-        joint.zero_grad()
+        optimiser.zero_grad()
     for k, single in enumerate(singles):
         own = torch.optim.Adam(single.parameters(), lr=0.01)
         for number in range(50):

@@ -5,6 +5,7 @@ A run resumes only if all that can change its numbers is as it was.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import platform
@@ -100,6 +101,7 @@ def _plugins(experiment: Experiment) -> dict[str, dict[str, Any]]:
     return {section: plugins.record(name) for section, name in experiment.plugins.items()}
 
 
+@functools.cache  # three calls of git; the code in memory stays what it is
 def provenance() -> dict[str, Any]:
     """Versions of Python and of the packages that matter, and the commit of a source checkout."""
     versions: dict[str, str | None] = {"python": platform.python_version()}

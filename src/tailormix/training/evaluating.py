@@ -17,8 +17,10 @@ from tailormix.calibration.dropout import mc_dropout, predict
 from tailormix.calibration.predictions import Predictions, save_predictions
 from tailormix.calibration.temperature import PRIOR, TemperatureScaling
 from tailormix.calibration.variance import VarianceScaling
-from tailormix.metrics.classification import accuracy, ece, nll, summary
+from tailormix.metrics.binning import bin_sums, calibration_error
+from tailormix.metrics.classification import sample_statistics, summary
 from tailormix.metrics.detection import auroc, fpr95
+from tailormix.metrics.inputs import classification_inputs
 from tailormix.metrics.regression import mae, mape, regression_summary, rmse
 from tailormix.training.run_folder import CALIBRATOR
 from tailormix.training.seeding import Stream, derive, share
@@ -55,10 +57,11 @@ class Validation(NamedTuple):
     outputs: Tensor | None = None
 
 
-def validate(setup: Setup, fabric: Fabric, settings: Settings) -> Validation:
+def validate(setup: Setup, fabric: Fabric, settings: Settings, known: Tensor | None = None) -> Validation:
     """Metrics on the split that selects, and the score: accuracy, or minus the squared error in training.
 
-    The squared error that is shown is in the user's units.
+    The squared error that is shown is in the user's units. ``known`` are the outputs (n, outputs), where
+    somebody has them.
 
     A data set without a validation split has no score: its last epoch is kept, never one that the test split
     chose.
@@ -67,14 +70,20 @@ def validate(setup: Setup, fabric: Fabric, settings: Settings) -> Validation:
     broadcast_buffers(setup.model, fabric)
     if len(split) == 0:
         return Validation({})
-    found, targets = outputs(setup.model, split, fabric, settings), split.targets.cpu()
+    found = outputs(setup.model, split, fabric, settings) if known is None else _checked(known.cpu())
+    targets = split.targets.cpu()
     if setup.data.task == "regression":
         squared = (found.double() - targets.double()).square()
         _, spread = setup.data.target_units or (None, torch.ones(()))
         mse = float((squared * spread.cpu().square()).mean())
         return Validation({"mse": mse}, -float(squared.mean()), found)
-    functions = {"accuracy": accuracy, "nll": nll, "ece": ece}
-    metrics = {name: float(metric(found, targets, from_logits=True)) for name, metric in functions.items()}
+    rows = sample_statistics(classification_inputs(found, targets, from_logits=True))
+    bins = bin_sums(rows.confidence, rows.outcome, n_bins=15)
+    metrics = {
+        "accuracy": float(rows.correct.double().mean()),
+        "nll": float(rows.nll.double().mean()),
+        "ece": float(calibration_error(bins)),
+    }
     return Validation(metrics, metrics["accuracy"], found)
 
 
@@ -236,7 +245,7 @@ def predict_split(setup: Setup, name: str, fabric: Fabric, settings: Settings) -
 def outputs(model: nn.Module, split: Split, fabric: Fabric, settings: Settings) -> Tensor:
     """Outputs (n, outputs) of the deterministic pass, on the CPU, in the order of the split."""
     with fabric.autocast():
-        mine = forward_batches(model, _inputs(split, fabric, settings))
+        mine = forward_batches(model, inputs(split, fabric, settings))
     return _gather([part.float() for part in mine], len(split), fabric)
 
 
@@ -254,7 +263,7 @@ def forward_batches(model: nn.Module, inputs: Iterable[Tensor]) -> list[Tensor]:
 def monte_carlo(model: nn.Module, split: Split, fabric: Fabric, settings: Settings) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation (n, outputs) over passes with dropout; the random state is left alone."""
     means, stds = [], []
-    for number, x in enumerate(_inputs(split, fabric, settings)):
+    for number, x in enumerate(inputs(split, fabric, settings)):
         seed = derive(settings.seed, Stream.DROPOUT, number, fabric.global_rank)
         found = predict(model, x, samples=settings.mc_samples, seed=seed)
         means.append(found.mean)
@@ -282,7 +291,7 @@ def broadcast_buffers(model: nn.Module, fabric: Fabric) -> None:
             torch.distributed.broadcast(buffer, 0)
 
 
-def _inputs(split: Split, fabric: Fabric, settings: Settings) -> Iterator[Tensor]:
+def inputs(split: Split, fabric: Fabric, settings: Settings) -> Iterator[Tensor]:
     """Inputs of this rank's share of the rows, in batches."""
     rows = share(torch.arange(len(split)), fabric.global_rank, fabric.world_size)
     plan = [(part, 0) for part in torch.split(rows, ROWS) if len(part)]

@@ -1,31 +1,37 @@
 """Train several runs as one batch of models: runs that differ in seed and numbers alone, step by step.
 
-Each run keeps its own trainer, and with it its folder, checkpoints, validation and result; only the passes
-over the model are shared.
+Each run keeps its own trainer, and with it its folder, checkpoints, validation and result; the passes over
+the model, the steps of the optimiser and the counting are shared.
 """
 
 from __future__ import annotations
 
 import itertools
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+import math
+import time
+from typing import TYPE_CHECKING
 
 import torch
 
-from tailormix.training.joint_step import JointStep, NotStackable, check_joint
-from tailormix.training.optimisation import build_optimiser
+from tailormix.data.series import WindowSplit
+from tailormix.data.splits import MemorySplit
+from tailormix.training.evaluating import inputs, selecting_split
+from tailormix.training.joint_step import JointBatch, JointStep, NotStackable, check_joint
+from tailormix.training.optimisation import Schedule, build_optimiser
+from tailormix.training.seeding import Stream, derive
 from tailormix.training.signals import Interrupted, stop_on_signal
 from tailormix.training.trainer import NonFiniteLoss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from torch import Tensor, optim
+    from torch import Tensor
 
     from tailormix.training.trainer import Trainer
 
 #: settings in which runs that are trained together may differ
 FREE = ("seed", "optimiser", "schedule", "checkpoint_every", "also", "clip")
+FETCHED = 2**22  # values of all members that are fetched at once: 16 MB
 
 
 def fit_together(trainers: Sequence[Trainer]) -> dict[int, NonFiniteLoss]:
@@ -68,122 +74,209 @@ def check_together(trainers: Sequence[Trainer]) -> None:
 class _Front:
     """The runs that take their next steps together."""
 
-    def __init__(self, trainers: dict[int, Trainer]) -> None:
+    def __init__(self, trainers: Mapping[int, Trainer]) -> None:
         self.trainers = trainers
         self.members = list(trainers.values())
         self.joint = JointStep([each.step.module for each in self.members])
-        self.optimiser = self._joint_optimiser()
+        stacks = [stack for name, stack in self.joint.parameters.items() if name.startswith("model.")]
+        self.blocks = list(_blocks(self.members, stacks))
+        self.clips = [each.settings.clip or math.inf for each in self.members]
 
     def advance(self, until: tuple[int, int] | None, signal: Callable[[], int]) -> dict[int, NonFiniteLoss]:
         """Train to a position or to the end; stops early where a run diverges, and returns its error."""
         first = self.members[0]
         while first.state.epoch < first.settings.epochs and first.position != until:
-            try:
-                for _ in self._epoch():
-                    if errors := _each(self.trainers, lambda each: each.save_if_due(signal())):
-                        return errors
-                    if first.position == until:
-                        return {}
-            except _Diverged as error:
-                return {
-                    k: each.non_finite("the loss is not finite", each.steps_done)
-                    for (k, each), finite in zip(self.trainers.items(), error.finite, strict=True)
-                    if not finite
-                }
-            if errors := _each(self.trainers, lambda each: each.finish_epoch()):
+            last = until[1] if until and until[0] == first.state.epoch else first.sampler.steps
+            if errors := self._train(last, signal):
+                return errors
+            if first.position == until:
+                break
+            for block in self.blocks:
+                block.tell_rates()
+            outputs = dict(zip(self.members, self._outputs(), strict=True))
+            if errors := _each(self.trainers, lambda each: each.finish_epoch(outputs[each])):  # noqa: B023
                 return errors
         return {}
 
-    def _epoch(self) -> Iterator[Any]:
-        """The rest of the epoch, counted by every member."""
+    def _outputs(self) -> Sequence[Tensor | None]:
+        """What each member answers on the split that selects; None where these differ in length."""
+        splits = [getattr(each.setup.data, selecting_split(each.settings)) for each in self.members]
+        if len({len(split) for split in splits}) > 1 or not len(splits[0]):
+            return [None] * len(splits)
+        own = [
+            inputs(split, each.fabric, each.settings)
+            for split, each in zip(splits, self.members, strict=True)
+        ]
+        parts = [self.joint.outputs(torch.stack(x)) for x in zip(*own, strict=True)]
+        return list(torch.cat(parts, dim=1).float())
+
+    def _train(self, last: int, signal: Callable[[], int]) -> dict[int, NonFiniteLoss]:
+        """Take the steps of the epoch up to the one numbered ``last``; the errors of runs that diverge."""
         for each in self.members:
             each.refresh_bank()
-        columns = itertools.tee(self._steps(), len(self.members))
-        counted = [
-            each.count(map(itemgetter(k), column))
-            for k, (each, column) in enumerate(zip(self.members, columns, strict=True))
-        ]
-        return zip(*counted, strict=True)
-
-    def _steps(self) -> Iterator[Tensor]:
-        """Take the remaining steps of the epoch; yields the losses (k,) of each."""
-        for each in self.members:
             each.step.train()
-        for batches in zip(*(each.batches(*each.position) for each in self.members), strict=True):
-            for each in self.members:
-                each.schedule.advance()
-            losses = self.joint.losses(batches)
+        started = [time.monotonic() - each.state.seconds for each in self.members]
+        total = torch.tensor([each.state.loss for each in self.members], dtype=torch.float64)
+
+        def tell(step: int) -> None:
+            for each, loss, begin in zip(self.members, total.tolist(), started, strict=True):
+                each.state.step, each.state.loss = step, loss
+                each.state.seconds = time.monotonic() - begin
+
+        first = self.members[0].state.step
+        for step, batch in zip(range(first, last), self._batches(), strict=False):
+            losses = self._step(batch)
             if not (finite := losses.isfinite()).all():
-                raise _Diverged(finite.tolist())
-            self.joint.backward(losses)
-            for each in self.members:
-                if each.settings.clip:
-                    torch.nn.utils.clip_grad_norm_(each.setup.model.parameters(), each.settings.clip)
-            self._update()
-            self.joint.zero_grad()
-            yield losses.detach()
+                tell(step)
+                return {
+                    k: each.non_finite("the loss is not finite", each.steps_done)
+                    for (k, each), good in zip(self.trainers.items(), finite.tolist(), strict=True)
+                    if not good
+                }
+            total += losses.cpu()
+            due = min(each.saved_at + each.settings.checkpoint_every for each in self.members)
+            if signal() or time.monotonic() >= due:
+                tell(step + 1)
+                if errors := _each(self.trainers, lambda each: each.save_if_due(signal())):
+                    return errors
+        tell(last)
+        return {}
 
-    def _update(self) -> None:
-        """One step of the optimiser: over the stacks where all have one, else one by one."""
-        if self.optimiser is None:
-            for each in self.members:
-                each.optimiser.optimizer.step()
+    def _step(self, batch: JointBatch) -> Tensor:
+        """One step of all; the losses (k,). Nothing changes where one is not finite."""
+        losses = self.joint.losses(batch)
+        if losses.isfinite().all():
+            losses.sum().backward()  # type: ignore[no-untyped-call]
+            clip_gradients(list(self.joint.parameters.values()), self.clips)
+            for block in self.blocks:
+                block.step()
+            for stack in self.joint.parameters.values():
+                stack.grad = None
+        return losses.detach()
+
+    def _batches(self) -> Iterator[JointBatch]:
+        """The remaining batches of the epoch."""
+        splits = [each.setup.data.train for each in self.members]
+        if not all(
+            isinstance(each, WindowSplit) or (isinstance(each, MemorySplit) and each.transform is None)
+            for each in splits
+        ):  # augmented batch by batch
+            members = (each.batches(*each.position) for each in self.members)
+            yield from map(JointBatch.of, zip(*members, strict=True))
             return
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.members[0].optimiser.param_groups[0]["lr"]
-        known = bool(self.optimiser.state)
-        self.optimiser.step()
-        if not known:
-            self._share_state()
+        first = self.members[0]
+        epoch, begin = first.position
+        size = len(self.members) * first.sampler.batch * math.prod(splits[0].input_shape)
+        ahead = max(1, FETCHED // size)
+        plans = [each.sampler.batches(epoch) for each in self.members]
+        for start in range(begin, first.sampler.steps, ahead):
+            rows = torch.stack([torch.cat(plan[start : start + ahead]) for plan in plans])
+            fetched = [self._fetch(each, own) for each, own in zip(self.members, rows, strict=True)]
+            stacks = {name: torch.stack([each[name] for each in fetched]) for name in fetched[0]}
+            parts = {name: torch.split(stack, first.sampler.batch, dim=1) for name, stack in stacks.items()}
+            for number, step in enumerate(range(start, min(start + ahead, first.sampler.steps))):
+                batch = {name: part[number] for name, part in parts.items()}
+                seeds = [derive(each.settings.seed, Stream.STEP, epoch, step, 0) for each in self.members]
+                yield JointBatch(batch.pop("x"), batch.pop("y"), seeds, batch)
 
-    def _joint_optimiser(self) -> optim.Optimizer | None:
-        """An optimiser over the stacks, in the state of the members'; None where their settings differ."""
-        chosen = self.members[0].settings.optimiser
-        schedules = [(each.settings.optimiser, each.settings.schedule) for each in self.members]
-        if any(each != schedules[0] for each in schedules):
-            return None
-        stacks = list(self.joint.parameters.values())
-        optimiser = build_optimiser(chosen.name, stacks, chosen.options)
-        for stack, rows in self._rows(optimiser):
-            states = [
-                each.optimiser.optimizer.state.get(row, {})
-                for each, row in zip(self.members, rows, strict=True)
-            ]
+    @staticmethod
+    def _fetch(trainer: Trainer, rows: Tensor) -> dict[str, Tensor]:
+        """Training rows of one run, with all that a step asks for."""
+        x, y = trainer.setup.data.train.batch(rows)
+        ids = rows.to(x.device)
+        known = {} if trainer.bank is None else {"embeddings": trainer.bank[ids]}
+        return {"x": x, "y": y, "ids": ids, **known}
+
+
+class _Block:
+    """Neighbours with one optimiser and schedule, as one optimiser over their rows of the stacks.
+
+    The state of every member's own optimiser, which its checkpoints save, are views of this one's.
+    """
+
+    def __init__(self, members: Sequence[Trainer], stacks: Sequence[Tensor], begin: int) -> None:
+        self.members, self.stacks = members, stacks
+        self.rows = slice(begin, begin + len(members))
+        settings, sampler = members[0].settings, members[0].sampler
+        self.parameters = [stack.detach()[self.rows] for stack in stacks]
+        self.optimiser = build_optimiser(settings.optimiser.name, self.parameters, settings.optimiser.options)
+        self.schedule = Schedule(
+            self.optimiser,
+            settings.schedule.name,
+            settings.schedule.options,
+            epochs=settings.epochs,
+            steps=sampler.steps,
+        )
+        for _ in range(members[0].steps_done):
+            self.schedule.advance()
+        for parameter, own in zip(self.parameters, self._own_parameters(), strict=True):
+            states = [each.optimiser.optimizer.state.get(p, {}) for each, p in zip(members, own, strict=True)]
             if states[0]:
-                optimiser.state[stack] = {
-                    key: torch.stack([state[key] for state in states]) if value.dim() else value.clone()
+                self.optimiser.state[parameter] = {
+                    key: value.clone() if key == "step" else torch.stack([state[key] for state in states])
                     for key, value in states[0].items()
                 }
-        if optimiser.state:
-            self._share_state(optimiser)
-        return optimiser
+        self._share_state()
 
-    def _share_state(self, optimiser: optim.Optimizer | None = None) -> None:
-        """Make the state of every member's own optimiser views of the joint one's: checkpoints save those."""
-        joint = optimiser or self.optimiser
-        assert joint is not None
-        for stack, rows in self._rows(joint):
-            for k, (each, row) in enumerate(zip(self.members, rows, strict=True)):
+    def step(self) -> None:
+        """One step with the gradients of the stacks."""
+        self.schedule.advance()
+        for parameter, stack in zip(self.parameters, self.stacks, strict=True):
+            parameter.grad = None if stack.grad is None else stack.grad[self.rows]
+        known = len(self.optimiser.state)
+        self.optimiser.step()
+        if len(self.optimiser.state) != known:
+            self._share_state()
+
+    def tell_rates(self) -> None:
+        """Set the learning rate in every member's own optimiser, which reports it."""
+        for each in self.members:
+            each.optimiser.param_groups[0]["lr"] = self.optimiser.param_groups[0]["lr"]
+
+    def _share_state(self) -> None:
+        for parameter, own in zip(self.parameters, self._own_parameters(), strict=True):
+            state = self.optimiser.state.get(parameter, {})
+            for k, (each, row) in enumerate(zip(self.members, own, strict=True) if state else ()):
                 each.optimiser.optimizer.state[row] = {
-                    key: value[k] if value.dim() else value for key, value in joint.state[stack].items()
+                    key: value if key == "step" else value[k] for key, value in state.items()
                 }
 
-    def _rows(self, optimiser: optim.Optimizer) -> Iterator[tuple[Tensor, list[Tensor]]]:
-        """Every stacked parameter with the members' parameters."""
-        stacks = optimiser.param_groups[0]["params"]
-        rows = [each.optimiser.optimizer.param_groups[0]["params"] for each in self.members]
-        return ((stack, [row[number] for row in rows]) for number, stack in enumerate(stacks))
+    def _own_parameters(self) -> Iterator[tuple[Tensor, ...]]:
+        """The members' parameters that lie in each stack."""
+        return zip(
+            *(each.optimiser.optimizer.param_groups[0]["params"] for each in self.members), strict=True
+        )
 
 
-class _Diverged(Exception):
-    """Some losses are not finite; ``finite`` tells which are."""
+def _blocks(members: Sequence[Trainer], stacks: Sequence[Tensor]) -> Iterator[_Block]:
+    begin = 0
+    for _, same in itertools.groupby(members, lambda each: (each.settings.optimiser, each.settings.schedule)):
+        block = _Block(list(same), stacks, begin)
+        begin += len(block.members)
+        yield block
 
-    def __init__(self, finite: list[bool]) -> None:
-        super().__init__(finite)
-        self.finite = finite
+
+def clip_gradients(stacks: Sequence[Tensor], limits: Sequence[float]) -> None:
+    """Scale the gradients of each member so that their common norm is at most its limit; ∞ for none.
+
+    >>> stack = torch.zeros(2, 2)
+    >>> stack.grad = torch.tensor([[3.0, 4.0], [3.0, 4.0]])
+    >>> clip_gradients([stack], [1.0, math.inf])
+    >>> stack.grad
+    tensor([[0.6000, 0.8000],
+            [3.0000, 4.0000]])
+    """
+    gradients = [stack.grad for stack in stacks if stack.grad is not None]
+    if all(math.isinf(limit) for limit in limits) or not gradients:
+        return
+    squares = [gradient.reshape(len(limits), -1).square().sum(1) for gradient in gradients]
+    norms = torch.stack(squares).sum(0).sqrt()
+    factors = (norms.new_tensor(limits) / (norms + 1e-6)).clamp(max=1)
+    for gradient in gradients:
+        gradient.mul_(factors.view(-1, *(1,) * (gradient.dim() - 1)))
 
 
-def _each(trainers: dict[int, Trainer], action: Callable[[Trainer], None]) -> dict[int, NonFiniteLoss]:
+def _each(trainers: Mapping[int, Trainer], action: Callable[[Trainer], None]) -> dict[int, NonFiniteLoss]:
     """Do something for every run; a run that diverged or was asked to stop keeps no other from it."""
     errors: dict[int, NonFiniteLoss] = {}
     stopped: Interrupted | None = None

@@ -206,13 +206,13 @@ class Trainer:
                 signal or SIGTERM,
             )
 
-    def finish_epoch(self) -> None:
-        """Validate, keep the best weights, and write the epoch's row."""
+    def finish_epoch(self, outputs: Tensor | None = None) -> None:
+        """Validate, keep the best weights, and write the epoch's row; ``outputs`` as in ``validate``."""
         state, setup = self.state, self.setup
         getattr(setup.criterion, "end_epoch", lambda: None)()
         started = time.monotonic()
         try:
-            metrics, score, outputs = evaluating.validate(setup, self.fabric, self.settings)
+            metrics, score, outputs = evaluating.validate(setup, self.fabric, self.settings, outputs)
         except evaluating.NonFiniteOutputs as error:
             raise self.non_finite(f"{error} (seen in validation)", self.steps_done - 1) from error
         if score is not None and not math.isfinite(score):
@@ -287,6 +287,8 @@ class Trainer:
 
     def any_rank(self, *answers: bool) -> list[bool]:
         """For each question whether any rank says yes."""
+        if self.fabric.world_size == 1:  # asked after every step, of which Fabric would be a tenth
+            return list(answers)
         votes = torch.tensor(answers, dtype=torch.float32, device=self.fabric.device)
         return [bool(vote) for vote in self.reduced(votes, "sum").tolist()]
 
@@ -297,6 +299,8 @@ class Trainer:
 
     def reduced(self, values: Tensor, how: str) -> Tensor:
         """The sum or mean of the ranks' tensors."""
+        if self.fabric.world_size == 1:
+            return values
         found: Tensor = self.fabric.all_reduce(values, reduce_op=how)  # type: ignore[assignment]
         return found
 

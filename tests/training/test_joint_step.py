@@ -30,6 +30,16 @@ def batches_of(x, y, first=0):
     return [TrainingBatch(x[k], y[k], seed=first + k) for k in range(len(x))]
 
 
+def small_network():
+    """A convolution with BatchNorm, and a stage by which methods may enter."""
+    stage = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.BatchNorm2d(4), nn.ReLU())
+    model = nn.Sequential(
+        stage, nn.Conv2d(4, 6, 3), nn.BatchNorm2d(6), nn.ReLU(), nn.Flatten(), nn.Linear(6, 4)
+    )
+    model.stages = ("0",)
+    return model
+
+
 def images(rows=8):
     generator = torch.Generator().manual_seed(0)
     return torch.rand(MEMBERS, rows, 3, 8, 8, generator=generator), torch.arange(rows).remainder(4).expand(
@@ -59,7 +69,7 @@ def test_losses_gradients_and_running_statistics_are_those_of_single_steps(name)
     options = {"counts": (1.0, 2.0, 3.0, 4.0)} if name == "remix" else {}
     method = build_method(name, num_classes=4, **options)
     x, y = images()
-    steps = steps_of(lambda: build("resnet8", num_classes=4), [method] * MEMBERS)
+    steps = steps_of(small_network, [method] * MEMBERS)
     assert_same_as_single_steps(steps, batches_of(x, y))
 
 
@@ -72,15 +82,38 @@ def test_dropout_is_that_of_single_steps():
 @pytest.mark.parametrize("loss", ["ls", "focal", "mmce", "mbls"])
 def test_losses_of_the_library_can_be_vectorised(loss):
     x, y = images()
-    steps = steps_of(lambda: build("resnet8", num_classes=4), [ERM()] * MEMBERS, build_loss(loss))
+    steps = steps_of(small_network, [ERM()] * MEMBERS, build_loss(loss))
     assert_same_as_single_steps(steps, batches_of(x, y))
+
+
+def test_the_history_of_a_criterion_is_that_of_single_steps():
+    x, y = images()
+    criteria = [build_loss("crl", size=8) for _ in range(MEMBERS)]
+    steps = [
+        Step(step.model, step.method, criterion)
+        for step, criterion in zip(steps_of(small_network, [ERM()] * MEMBERS), criteria, strict=True)
+    ]
+    singles = copy.deepcopy(steps)
+    joint = JointStep(steps)
+    for number in range(3):
+        batches = [
+            dataclasses.replace(batch, options={"ids": torch.arange(8)}) for batch in batches_of(x, y, number)
+        ]
+        losses = joint.losses(batches)
+        for k, (single, batch) in enumerate(zip(singles, batches, strict=True)):
+            torch.testing.assert_close(losses[k], single(batch.x, batch.y, **batch.options))
+        for step, single in zip(steps, singles, strict=True):
+            step.criterion.end_epoch()
+            single.criterion.end_epoch()
+            assert torch.equal(step.criterion.counts, single.criterion.counts)
+    assert steps[0].criterion.counts.sum() > 0
 
 
 @pytest.mark.parametrize("field", ["tau_max", "tau_std"])
 def test_members_may_differ_in_numbers(field):
     x, y = images()
     methods = [SKMixup(**{field: value}) for value in (0.1, 0.5, 2.0)]
-    steps = steps_of(lambda: build("resnet8", num_classes=4), methods)
+    steps = steps_of(small_network, methods)
     assert_same_as_single_steps(steps, batches_of(x, y))
 
 
@@ -129,7 +162,7 @@ def test_a_strength_that_changes_is_seen_by_the_next_step():
         for value in values
     ]
     x, y = images()
-    joint = JointStep(steps_of(lambda: build("resnet8", num_classes=4), methods))
+    joint = JointStep(steps_of(small_network, methods))
     before = joint.losses(batches_of(x, y)).detach()
     values[1].fill_(8.0)
     after = joint.losses(batches_of(x, y)).detach()

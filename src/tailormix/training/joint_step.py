@@ -166,12 +166,10 @@ class JointStep:
         options: Mapping[str, Any],
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of one member, as ``vmap`` sees it, and the buffers that were replaced by new ones."""
-        after = dict(buffers)
+        own = {**parameters, **buffers}
         with _Replay(draws):
-            loss: Tensor = functional_call(
-                self.module, (dict(parameters), after), (self.method.rebuild(leaves), x, y, options)
-            )
-        return loss, {name: value for name, value in after.items() if value is not buffers[name]}
+            loss: Tensor = functional_call(self.module, own, (self.method.rebuild(leaves), x, y, options))
+        return loss, {name: own[name] for name, given in buffers.items() if own[name] is not given}
 
     def _draw(self, batch: JointBatch) -> tuple[Any, list[Tensor]]:
         """What batches of this shape are known by, and the random numbers (k, ...), by each member's seed."""

@@ -14,11 +14,12 @@ from tailormix.training import Interrupted, NonFiniteLoss, checkpoint
 from tailormix.training.joint_step import NotStackable
 from training.runs import listener, rows_of, without_times
 
-SMALL = ("epochs=2", "data.validation=0.1", "accelerator=cpu", "model.dropout=0.2")
+SMALL = ("epochs=2", "data.validation=0.1", "model.dropout=0.2")
 
 
 def experiments(*settings: str, name: str = "digits-mlp", seeds: tuple[int, ...] = (0, 1, 2)) -> list[Any]:
-    return [read(name, [*(SMALL if name == "digits-mlp" else ()), *settings], seed=seed) for seed in seeds]
+    common = ("accelerator=cpu", "checkpoint_every=3600", *(SMALL if name == "digits-mlp" else ()))
+    return [read(name, [*common, *settings], seed=seed) for seed in seeds]
 
 
 def folders(root: Path, count: int) -> list[Path]:
@@ -39,7 +40,7 @@ def close(a: Any, b: Any) -> bool:
     [
         ("digits-mlp", ("method=sk-mixup",)),
         ("digits-mlp", ("method=regmixup", "clip=0.5", "optimiser=sgd", "optimiser.momentum=0.9")),
-        ("digits-resnet8", ("epochs=1", "accelerator=cpu", "batch=512", "method=sk-mixup")),
+        ("digits-resnet8", ("epochs=1", "batch=512", "method=sk-mixup")),
     ],
 )
 def test_every_run_ends_like_its_own_single_run(tmp_path, name, settings):

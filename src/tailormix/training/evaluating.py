@@ -100,13 +100,13 @@ def evaluate(setup: Setup, fabric: Fabric, settings: Settings, path: Path) -> di
     if calibrator is not None and fabric.is_global_zero:
         calibrator.save(path / CALIBRATOR)
     if setup.data.shifts:
-        result["shifts"] = shift_metrics(setup, found["test"], calibrator, fabric, settings)
+        result["shifts"] = shift_metrics(setup, found.get("test"), calibrator, fabric, settings)
     return result
 
 
 def shift_metrics(
     setup: Setup,
-    test: Predictions,
+    test: Predictions | None,
     calibrator: TemperatureScaling | VarianceScaling | None,
     fabric: Fabric,
     settings: Settings,
@@ -114,19 +114,24 @@ def shift_metrics(
     """Metrics on every shifted test part, with the calibrator of clean validation rows.
 
     Corrupted images, ``KIND-SEVERITY``, are reported each and as their mean. A part without known classes is
-    reported by how well low confidence finds it among the test rows.
+    reported by how well low confidence finds it among the test rows, if there are any.
     """
     found: dict[str, Any] = {}
     corrupted: dict[str, dict[str, dict[str, float]]] = {}
-    for name, split in setup.data.shifts.items():
-        logits, targets = outputs(setup.model, split, fabric, settings), split.targets.cpu()
-        stages = {"before": (test.logits, logits)}
-        if calibrator is not None:
-            stages[AFTER[calibrator.kind]] = calibrator.transform(test.logits), calibrator.transform(logits)
-        if bool((targets < 0).all()):
-            found[name] = {stage: detection(*pair) for stage, pair in stages.items()}
+    for name in setup.data.shifts:
+        predictions = predict_split(setup, name, fabric, settings)
+        if predictions.task == "classification" and bool((predictions.targets < 0).all()):
+            if test is not None:
+                known, unknown = (
+                    calibration_stages(test, calibrator),
+                    calibration_stages(predictions, calibrator),
+                )
+                found[name] = {
+                    stage: detection(known[stage].logits, unknown[stage].logits) for stage in known
+                }
             continue
-        measured = {stage: summary(pair[1], targets, from_logits=True) for stage, pair in stages.items()}
+        stages = calibration_stages(predictions, calibrator)
+        measured = {stage: measure(each) for stage, each in stages.items()}
         (corrupted if CORRUPTED.fullmatch(name) else found)[name] = measured
     if corrupted:
         means = {
@@ -138,6 +143,14 @@ def shift_metrics(
         }
         found["corrupted"] = {**means, "conditions": len(corrupted), "parts": corrupted}
     return found
+
+
+def calibration_stages(
+    predictions: Predictions, calibrator: TemperatureScaling | VarianceScaling | None
+) -> dict[str, Predictions]:
+    """Predictions before and, where there is a calibrator, after it, by the names of a result."""
+    after = {} if calibrator is None else {AFTER[calibrator.kind]: apply_calibrator(calibrator, predictions)}
+    return {"before": predictions, **after}
 
 
 def detection(known: Tensor, unknown: Tensor) -> dict[str, float]:
@@ -223,11 +236,13 @@ def selecting_split(settings: Settings) -> str:
 def predict_split(setup: Setup, name: str, fabric: Fabric, settings: Settings) -> Predictions:
     """Logits of a classifier, mean and standard deviation of a regression, with targets and ids.
 
+    ``name`` is that of a split or of a shifted test part.
+
     Targets that were standardised for training only are turned back into the user's units, and so are means
     and standard deviations.
     """
-    split = getattr(setup.data, name)
-    rows = {"targets": split.targets.cpu(), "ids": split.ids.cpu(), "split": name}
+    split: Split = setup.data.shifts[name] if name in setup.data.shifts else getattr(setup.data, name)
+    rows: dict[str, Any] = {"targets": split.targets.cpu(), "ids": split.ids.cpu(), "split": name}
     if setup.data.task == "classification":
         return Predictions(logits=outputs(setup.model, split, fabric, settings), **rows)
     if has_dropout(setup.model):

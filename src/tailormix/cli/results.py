@@ -67,14 +67,16 @@ def paper_page(folder: Path) -> str:
 
 
 def _draw(folder: Path) -> None:
-    """Write the pictures of every study."""
+    """Write the pictures of every study, and one of all."""
     from tailormix.atomic import write_atomically
     from tailormix.reports.style import image_bytes
-    from tailormix.studies.pictures import study_pictures
+    from tailormix.studies.pictures import overview, study_pictures
     from tailormix.studies.raw import read_csv
     from tailormix.studies.study import STUDIES, read_study
 
-    for name in STUDIES:
-        if (path := folder / f"{name}.csv").is_file():
-            for file, figure in study_pictures(read_study(name), read_csv(path)).items():
-                write_atomically(folder / file, image_bytes(figure))
+    found = {name: read_csv(path) for name in STUDIES if (path := folder / f"{name}.csv").is_file()}
+    pictures = {} if not found else {"overview.png": overview(found)}
+    for name, rows in found.items():
+        pictures |= study_pictures(read_study(name), rows)
+    for file, figure in pictures.items():
+        write_atomically(folder / file, image_bytes(figure))

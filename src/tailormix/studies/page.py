@@ -101,14 +101,12 @@ def study_page(study: Study, rows: Rows) -> str:
     """The whole page as Markdown."""
     done = {(row["data"], row["row"]) for row in rows}
     seeds = sorted({int(row["seed"]) for row in rows})
-    commits = sorted({row["commit"].removesuffix("+changes")[:10] for row in rows if row["commit"]})
     cells = f"{len(done)} of {len(study.data) * len(study.rows)} cells"
     made = (
         f"Made by `tailormix results` from [`{study.name}.csv`]({study.name}.csv), which "
         f"`tailormix study {study.name} --results docs/results` writes; do not edit. "
         f"{len(study.data)} data sets, {len(study.rows)} rows, {len(seeds)} seeds; {cells} are there. "
-        f"For every seed, every row chooses among at most {study.budget} candidates by validation NLL. "
-        f"Commit {', '.join(commits) or 'unknown'}."
+        f"For every seed, every row chooses among at most {study.budget} candidates by validation NLL."
     )
     head = [f"# {study.title}", "", made, "", *([study.note.strip(), ""] if study.note else [])]
     images = [

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tailormix.reports.style import COLOURS, INK, QUIET, new_figure, plain_axes
+from tailormix.studies.study import matches
 from tailormix.studies.summary import RANKED, Values, over_data_sets, ranked
 
 if TYPE_CHECKING:
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from tailormix.studies.study import Study
-    from tailormix.studies.summary import Ranking
+    from tailormix.studies.summary import Effect, Ranking
 
     Rows = Sequence[Mapping[str, str]]
 
@@ -28,6 +30,77 @@ PANELS = (
     ("RMSE", "rmse", "rmse", 1.0),
     ("NLL, both scaled", "vs_gaussian_nll", "vs_gaussian_nll", 1.0),
 )
+
+
+#: settings of the overview: title, study, and patterns of its data sets
+SETTINGS = (
+    ("Texts, 10 per class", "text", "*10shot"),
+    ("Texts, all", "text", "banking77,clinc150"),
+    ("Image features, 500", "images", "*-500"),
+    ("Image features, 5000", "images", "*-5000,tiny*"),
+    ("Images from scratch", "scratch", "*"),
+    ("Tables", "tables", "*"),
+)
+#: methods of the overview: title, and their rows; from scratch with the settings of the paper
+METHODS = (
+    ("Mixup", ("mixup", "mixup-0.2")),
+    ("RegMixup", ("regmixup",)),
+    ("SK Mixup", ("sk-mixup", "sk-mixup-0.25")),
+    ("SK RegMixup", ("sk-regmixup",)),
+    ("SK Mixup, automatic strength", ("sk-mixup-auto",)),
+)
+#: panels of the overview; the last is the first of its metrics that a setting has
+OVERVIEW = (
+    ("ECE, nothing calibrated", ("ece",), 100.0),
+    ("NLL, both with temperature", ("ts_nll",), 1.0),
+    ("ECE under shift, both with temperature", ("corrupted_ts_ece", "covariate_ts_ece"), 100.0),
+)
+
+
+def overview(found: Mapping[str, Rows]) -> Figure:
+    """Where mixing helps: differences from plain training by setting and method, of several studies."""
+    settings = [
+        (title, rows)
+        for title, study, patterns in SETTINGS
+        if (rows := [row for row in found.get(study, ()) if matches(row["data"], patterns)])
+    ]
+    figure = new_figure(10.5, 1.1 + 0.62 * len(settings))
+    axes = figure.subplots(1, len(OVERVIEW), sharey=True)
+    drawn: dict[str, Line2D] = {}
+    for one, (title, metrics, scale) in zip(axes, OVERVIEW, strict=True):
+        for place, (_, rows) in enumerate(settings):
+            metric = next((name for name in metrics if any(row.get(name) for row in rows)), None)
+            if metric is None:
+                continue
+            values = Values(rows, metric)
+            for number, (method, names) in enumerate(METHODS):
+                effects = (over_data_sets(values, name, values, "erm") for name in names)
+                effect = next((effect for effect in effects if effect.n), None)
+                if effect is not None:
+                    y = place + 0.14 * (number - (len(METHODS) - 1) / 2)
+                    drawn[method] = _mark(one, effect, y, scale, COLOURS[number])
+        one.axvline(0, color=INK, linewidth=0.8)
+        one.set_title(title, fontsize=9, color=INK)
+        plain_axes(one, grid="x")
+    axes[0].set_yticks(range(len(settings)), [title for title, _ in settings])
+    axes[0].set_ylim(len(settings) - 0.5, -0.5)
+    figure.legend(
+        list(drawn.values()),
+        list(drawn),
+        loc="outside lower center",
+        ncols=len(drawn),
+        fontsize=8,
+        frameon=False,
+    )
+    return figure
+
+
+def _mark(axes: Axes, effect: Effect, y: float, scale: float, colour: str) -> Line2D:
+    """A mean with its interval; hollow where that holds 0."""
+    if not math.isnan(effect.low):
+        axes.plot([scale * effect.low, scale * effect.high], [y, y], color=colour, linewidth=1.4)
+    face = colour if effect.decided else "white"
+    return axes.plot(scale * effect.mean, y, "o", color=colour, markerfacecolor=face, markersize=4.5)[0]
 
 
 def study_pictures(study: Study, rows: Rows) -> dict[str, Figure]:

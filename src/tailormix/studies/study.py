@@ -230,4 +230,13 @@ def _matching(kind: str, patterns: str, names: Mapping[str, Any]) -> Iterator[st
     for pattern in wanted:
         if not any(fnmatchcase(name, pattern) for name in names):
             checks.known(kind, pattern, names)
-    return (name for name in names if any(fnmatchcase(name, pattern) for pattern in wanted))
+    return (name for name in names if matches(name, patterns))
+
+
+def matches(name: str, patterns: str) -> bool:
+    """Whether a name fits one of several patterns with commas between them.
+
+    >>> matches("cifar10-500", "*-500, tiny*"), matches("cifar10-5000", "*-500")
+    (True, False)
+    """
+    return any(fnmatchcase(name, pattern.strip()) for pattern in patterns.split(","))

@@ -2,7 +2,8 @@
 
 Every data set is cut by seed into a test part that is never looked at (a fifth) and, of the rest, 60 % to
 fit, 20 % to steer the strength and 20 % to score. One line of CSV per run; what is there is not run again.
-All rules of one method, data set and seed train at once, from the same weights, batches and draws.
+All rules and seeds of one method and data set train at once, those of one seed with the same weights,
+batches and draws.
 
 By default the rules of the last round run on all tables and digits. The first round was all rules on some of
 them (``--rules all --data saheart,wdbc --seeds 2``, and so on). A file that ``tailormix features`` wrote is
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path  # noqa: TC003, typer reads it
@@ -239,36 +239,50 @@ def step_of(
     return Step(model, replace(built, coefficients=with_strength(built.coefficients, strength)))
 
 
-def epochs_of(steps: Sequence[Step], x: Tensor, y: Tensor, batch: int, seed: int) -> Iterator[int]:
-    """Train the steps at once, as the estimators do; yields after every epoch."""
+def epochs_of(
+    steps: Sequence[Step], seeds: Sequence[int], data: Mapping[int, tuple[Tensor, Tensor]], batch: int
+) -> Iterator[int]:
+    """Train all steps at once, as the estimators do, each on its seed's data; yields after each epoch."""
     joint = JointStep(steps)
     optimiser = build_optimiser("adamw", joint.parameters.values(), {"lr": 3e-3})
-    number = math.ceil(len(x) / batch)
+    number = math.ceil(len(data[seeds[0]][0]) / batch)
     schedule = Schedule(optimiser, "cosine", {}, epochs=EPOCHS, steps=number)
     for epoch in range(EPOCHS):
         for step in steps:
             step.train()
-        shuffle = torch.Generator().manual_seed(derive(seed, Stream.ORDER, epoch))
-        for k, rows in enumerate(torch.randperm(len(x), generator=shuffle).tensor_split(number)):
+        columns = [_batches(x, y, number, seed, epoch) for seed, (x, y) in data.items()]
+        for found in zip(*columns, strict=True):
+            batches = dict(zip(data, found, strict=True))
             schedule.advance()
-            one = TrainingBatch(x[rows], y[rows], derive(seed, Stream.STEP, epoch, k))
-            joint.backward(joint.losses([one] * len(steps)))
+            joint.backward(joint.losses([batches[seed] for seed in seeds]))
             optimiser.step()
             joint.zero_grad()
         yield epoch
 
 
-def train(parts: Parts, method: str, rules: Mapping[str, Rule], seed: int) -> list[Row]:
-    """Train one model by each rule; their scores."""
-    x, y = parts.fit
-    loops = [Loop(rule) for rule in rules.values()]
-    steps = [step_of(x.shape[1], parts.classes, method, loop.value, seed) for loop in loops]
-    for _ in epochs_of(steps, x, y, parts.batch, seed):
-        for loop, step in zip(loops, steps, strict=True):
-            loop.observe(_logits(step, parts.steer[0]), parts.steer[1])
+def _batches(x: Tensor, y: Tensor, number: int, seed: int, epoch: int) -> list[TrainingBatch]:
+    shuffle = torch.Generator().manual_seed(derive(seed, Stream.ORDER, epoch))
+    order = torch.randperm(len(x), generator=shuffle).tensor_split(number)
     return [
-        {"rule": name, **_scores(parts, step, loop.history)}
-        for name, step, loop in zip(rules, steps, loops, strict=True)
+        TrainingBatch(x[rows], y[rows], derive(seed, Stream.STEP, epoch, k)) for k, rows in enumerate(order)
+    ]
+
+
+def train(parts: Mapping[int, Parts], method: str, rules: Mapping[str, Rule]) -> list[Row]:
+    """Train one model by each rule on the parts of each seed; their scores."""
+    members = [(seed, name, Loop(rule)) for seed in parts for name, rule in rules.items()]
+    first = next(iter(parts.values()))
+    steps = [
+        step_of(first.fit[0].shape[1], first.classes, method, loop.value, seed) for seed, _, loop in members
+    ]
+    data = {seed: each.fit for seed, each in parts.items()}
+    for _ in epochs_of(steps, [seed for seed, _, _ in members], data, first.batch):
+        for (seed, _, loop), step in zip(members, steps, strict=True):
+            x, y = parts[seed].steer
+            loop.observe(_logits(step, x), y)
+    return [
+        {"rule": name, "seed": seed, **_scores(parts[seed], step, loop.history)}
+        for (seed, name, loop), step in zip(members, steps, strict=True)
     ]
 
 
@@ -320,16 +334,27 @@ def main(
     chosen = RULES if rules == "all" else {name: RULES[name] for name in rules.split(";")}
     rows = read_rows(out)
     known = {(row["data"], row["method"], row["rule"], int(row["seed"])) for row in rows}
-    for number, name in itertools.product(range(seeds), data.split(",")):
-        seed, parts = FIRST_SEED + number, None
+    for name in data.split(","):
+        parts = {seed: load(name, seed) for seed in range(FIRST_SEED, FIRST_SEED + seeds)}
         for method in ("erm", *methods.split(",")):
             wanted = {"erm": Rule(gain=0)} if method == "erm" else chosen
-            missing = {rule: each for rule, each in wanted.items() if (name, method, rule, seed) not in known}
-            if missing:
-                parts = parts or load(name, seed)
-                found = train(parts, method, missing, seed)
-                rows += [{"data": name, "method": method, "seed": seed, **row} for row in found]
+            missing = {
+                seed: {rule: each for rule, each in wanted.items() if (name, method, rule, seed) not in known}
+                for seed in parts
+            }
+            for alike in train_together(parts, missing):
+                found = train({seed: parts[seed] for seed in alike}, method, missing[alike[0]])
+                rows += [{"data": name, "method": method, **row} for row in found]
                 write_rows(out, rows)
+
+
+def train_together(parts: Mapping[int, Parts], missing: Mapping[int, Mapping[str, Rule]]) -> list[list[int]]:
+    """Seeds that miss the same rules and whose parts have the same shapes, in groups."""
+    groups: dict[Any, list[int]] = {}
+    for seed, each in parts.items():
+        if missing[seed]:
+            groups.setdefault((*missing[seed], each.fit[0].shape), []).append(seed)
+    return list(groups.values())
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def train(parts: list[Part], method: str, rules: dict[str, tuple[float, float]],
     (x, y), steer, score = parts
     strengths = [torch.tensor(start) for start, _ in rules.values()]
     steps = [step_of(x.shape[1], 1, method, value, seed, DROPOUT) for value in strengths]
-    for _ in epochs_of(steps, x, y, BATCH, seed):
+    for _ in epochs_of(steps, [seed] * len(steps), {seed: (x, y)}, BATCH):
         for step, value, (_, gain) in zip(steps, strengths, rules.values(), strict=True):
             if gain:
                 moved = math.log(float(value)) + gain * log_ratio(step, *steer)

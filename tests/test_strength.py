@@ -116,6 +116,11 @@ def test_a_compiled_step_sees_a_new_strength_without_compiling_again(name):
         assert loss() != before
 
 
+@pytest.mark.parametrize(("right", "bound"), [(0.0, 8.0), (1.0, 1e-3)])
+def test_any_gain_stays_within_bounds(right, bound):
+    assert AutoStrength(Mixup(), gain=1e6).observe(*answers(0.7, right)) == pytest.approx(bound)
+
+
 def test_bad_settings_are_named():
     with pytest.raises(ValueError, match="start must lie within bounds"):
         AutoStrength(Mixup(), start=9.0)
@@ -123,6 +128,8 @@ def test_bad_settings_are_named():
         AutoStrength(Mixup(), gain=-1.0)
     with pytest.raises(ValueError, match="needs validation rows, got none"):
         AutoStrength(Mixup()).observe(torch.zeros(0, 2), torch.zeros(0, dtype=torch.int64))
+    with pytest.raises(ValueError, match="logits must be finite"):
+        AutoStrength(Mixup()).observe(torch.full((4, 2), torch.nan), torch.zeros(4, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"logits \(n, C\) and class indices \(n,\)"):
         AutoStrength(Mixup()).observe(torch.zeros(4, 1), torch.zeros(4, 1))
     assert CutMix().coefficients.strength == "alpha"

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 class AutoStrength:
     """log s ← log s + gain · g after each epoch, with g = mean confidence − accuracy on validation rows.
 
-    ``s`` is the strength of the method: τ_max of the similarity kernel, α of Mixup and its relatives. It is a
-    0-d tensor inside ``method``, so that a compiled step does not compile again when it changes.
+    ``s`` is the strength of the method: τ_max of the similarity kernel, α of Mixup and its relatives. More
+    mixing makes a model less sure, so that g goes to 0, or mixing ends. The strength is a 0-d tensor inside
+    ``method``: a compiled step does not compile again when it changes.
 
     Args:
         method: any method with a strength.
-        start: the first strength. Models are too modest in their first epochs, which lowers it: from 1 on it
-            arrives at the right place from above, where from 0.05 on it may be near 0 when it is needed.
+        start: the first strength. Models are too modest in their first epochs, which lowers it: a small one
+            would be near 0 when mixing is needed.
         gain: how fast the strength follows the gap.
         bounds: the smallest and the largest strength.
 
@@ -63,10 +64,9 @@ class AutoStrength:
 
     def observe(self, logits: Tensor, y: Tensor) -> float:
         """Adapt to the model's logits (n, C) on clean validation rows y (n,); returns the new strength."""
-        gap = confidence_gap(logits, y)
-        low, high = self.bounds
-        log_strength = math.log(self.strength) + self.gain * gap
-        self._value.fill_(min(max(math.exp(log_strength), low), high))
+        low, high = map(math.log, self.bounds)
+        log_strength = math.log(self.strength) + self.gain * confidence_gap(logits, y)
+        self._value.fill_(math.exp(min(max(log_strength, low), high)))
         return self.strength
 
     def state_dict(self) -> dict[str, Any]:
@@ -92,7 +92,10 @@ def confidence_gap(logits: Tensor, y: Tensor) -> float:
     if len(y) == 0:
         raise ValueError("automatic strength needs validation rows, got none")
     confidence, predicted = logits.detach().double().softmax(1).max(1)
-    return float(confidence.mean() - (predicted == y).double().mean())
+    gap = float(confidence.mean() - (predicted == y).double().mean())
+    if not math.isfinite(gap):
+        raise ValueError("logits must be finite, got NaN or infinity")
+    return gap
 
 
 def with_strength(coefficients: Coefficients, value: float | Tensor) -> Any:

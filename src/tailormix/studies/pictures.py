@@ -58,7 +58,10 @@ OVERVIEW = (
 
 
 def overview(found: Mapping[str, Rows]) -> Figure:
-    """Where mixing helps: differences from plain training by setting and method, of several studies."""
+    """Where mixing helps: differences from plain training by setting and method, of several studies.
+
+    Methods that have not been run on all data sets of a setting are left out.
+    """
     settings = [
         (title, rows)
         for title, study, patterns in SETTINGS
@@ -75,7 +78,7 @@ def overview(found: Mapping[str, Rows]) -> Figure:
             values = Values(rows, metric)
             for number, (method, names) in enumerate(METHODS):
                 effects = (over_data_sets(values, name, values, "erm") for name in names)
-                effect = next((effect for effect in effects if effect.n), None)
+                effect = next((effect for effect in effects if effect.n == len(values.data_sets)), None)
                 if effect is not None:
                     y = place + 0.14 * (number - (len(METHODS) - 1) / 2)
                     drawn[method] = _mark(one, effect, y, scale, COLOURS[number])

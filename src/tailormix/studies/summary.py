@@ -157,9 +157,10 @@ def ranking(values: Values, rows: Sequence[str]) -> Ranking | None:
 
 
 def ranked(study: Study, rows: Sequence[Mapping[str, str]], metric: str) -> Ranking | None:
-    """The ranking of all rows of a study that have results."""
-    names = [name for name in study.rows if any(row["row"] == name for row in rows)]
-    return ranking(Values(rows, metric), names)
+    """The ranking of the rows of a study that have results on all of its data sets with any."""
+    values = Values(rows, metric)
+    names = [name for name in study.rows if all(values.seeds(data, name) for data in values.data_sets)]
+    return ranking(values, names)
 
 
 def _bootstrap(values: npt.NDArray[np.float64]) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from tailormix.cli.data import app as data_app
 from tailormix.cli.errors import Commands
 from tailormix.cli.evaluate import evaluate
 from tailormix.cli.export import export
+from tailormix.cli.features import features
 from tailormix.cli.predict import predict
 from tailormix.cli.report import report
 from tailormix.cli.reproduce import reproduce
@@ -32,6 +33,7 @@ for command, summary in (
     (reproduce, "Run a table of the paper."),
     (results, "Write the page of all results."),
     (report, "Write one page of many runs."),
+    (features, "Make features of texts or images by a pretrained model."),
     (predict, "Predict new data by a finished run."),
     (export, "Write a finished run as one program."),
 ):

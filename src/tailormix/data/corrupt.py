@@ -6,25 +6,35 @@ Lengths are shares of the image's side, so that 28 and 96 pixels suffer alike.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch.nn import functional
 
 from tailormix import checks
+from tailormix.data.preprocessing import ImagePreprocessing
+from tailormix.data.splits import LazySplit, MemorySplit
+from tailormix.data.streaming import ENLARGE, StreamSplit, read_images
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch import Tensor
 
+    from tailormix.data.splits import DataSplits, Split
+
     #: images in [0, 1], (n, channels, H, W), a severity and a generator → images
     Corruption = Callable[[Tensor, int, torch.Generator], Tensor]
 
 SEVERITIES = (1, 2, 3, 4, 5)
+#: images that are corrupted by the draws of one generator
+CHUNK = 500
 
 
 def corrupt(images: Tensor, kind: str, severity: int = 3, seed: int = 0) -> Tensor:
@@ -44,6 +54,99 @@ def corrupt(images: Tensor, kind: str, severity: int = 3, seed: int = 0) -> Tens
     generator = torch.Generator().manual_seed(seed)
     changed = change(images.cpu().float() / 255, severity, generator)
     return (changed.clamp(0, 1) * 255).round().to(torch.uint8).to(images.device)
+
+
+def with_corrupted_tests(splits: DataSplits, kinds: Any, severities: Any, limit: int | None) -> DataSplits:
+    """The splits with one further test part for each kind and severity, such as ``gaussian-noise-3``.
+
+    A part is made when it is read. Its draws depend on kind and severity alone, so that all runs see the same
+    images; ``limit`` takes so many test rows, the same for all.
+    """
+    kinds, severities = chosen_kinds(kinds), chosen_severities(severities)
+    if not isinstance(splits.preprocessing, ImagePreprocessing):
+        raise ValueError(f"corrupt is for images, and {splits.name} has none")
+    rows, maximum = corrupted_rows(len(splits.test), limit), splits.preprocessing.maximum
+    make = partial(_corrupted, splits.test, rows, maximum)
+    shape, targets, ids = splits.input_shape, splits.test.targets[rows], splits.test.ids[rows]
+    parts = {
+        f"{kind}-{severity}": LazySplit(targets, ids, shape, partial(make, kind, severity))
+        for kind in kinds
+        for severity in severities
+    }
+    return replace(splits, shifts={**splits.shifts, **parts})
+
+
+def _corrupted(split: Split, rows: Tensor, maximum: int, kind: str, severity: int) -> MemorySplit:
+    images = corrupt_in_chunks(pixels(split, rows, maximum), kind, severity)
+    scaled = images if maximum == 255 else (images.float() * (maximum / 255)).round().to(torch.uint8)
+    transform = getattr(split, "transform", None)
+    return MemorySplit(scaled, split.targets[rows], split.ids[rows], transform)
+
+
+def corrupt_in_chunks(images: Tensor, kind: str, severity: int) -> Tensor:
+    """The images (n, channels, H, W) after one corruption, ``CHUNK`` by ``CHUNK``, each with its own seed."""
+    chunks = [
+        corrupt(chunk, kind, severity, chunk_seed(kind, severity, number))
+        for number, chunk in enumerate(torch.split(images, CHUNK))
+    ]
+    return torch.cat(chunks)
+
+
+def chunk_seed(kind: str, severity: int, number: int) -> int:
+    """The seed of the ``number``-th chunk of images."""
+    digest = hashlib.sha256(f"{kind}-{severity}-{number}".encode()).digest()
+    return int.from_bytes(digest[:7], "little")
+
+
+def corrupted_rows(n: int, limit: int | None) -> Tensor:
+    """At most ``limit`` of n rows, in increasing order; always the same ones."""
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(0))
+    return order[: n if limit is None else checks.integer("corrupt_limit", limit, at_least=1)].sort().values
+
+
+def pixels(split: Split, rows: Tensor, maximum: int = 255) -> Tensor:
+    """The images of a split at these positions, not augmented, uint8 from 0 to 255 on the CPU.
+
+    ``maximum`` is the largest value of a pixel in the split.
+    """
+    if isinstance(split, StreamSplit):
+        paths = [split.paths[row] for row in rows.tolist()]
+        return read_images(paths, (3, split.decoder.size, split.decoder.size), ENLARGE)
+    if not isinstance(split, MemorySplit) or split.inputs.dtype != torch.uint8:
+        raise TypeError(f"images must be uint8 in memory or files, got {type(split).__name__}")
+    images = split.inputs[rows.to(split.inputs.device)].cpu()
+    return images if maximum == 255 else (images.float() * (255 / maximum)).round().to(torch.uint8)
+
+
+def chosen_kinds(value: Any) -> tuple[str, ...]:
+    """The kinds of corruption that an option names: ``all``, one, several, or a text with commas.
+
+    >>> chosen_kinds("fog, jpeg")
+    ('fog', 'jpeg')
+    """
+    names = value.split(",") if isinstance(value, str) else list(value)
+    names = [name.strip() if isinstance(name, str) else name for name in names]
+    if names == ["all"]:
+        return tuple(CORRUPTIONS)
+    return tuple(checks.known("corruption", name, CORRUPTIONS) for name in names)
+
+
+def chosen_severities(value: Any) -> tuple[int, ...]:
+    """The severities that an option names: one, several, or a text with commas.
+
+    >>> chosen_severities("1,3"), chosen_severities(5)
+    ((1, 3), (5,))
+    """
+    found = (
+        value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple)) else [value]
+    )
+    numbers: list[Any] = [
+        int(each) if isinstance(each, str) and each.strip().isdigit() else each for each in found
+    ]
+    for number in numbers:
+        if number not in SEVERITIES or isinstance(number, bool):
+            raise ValueError(f"severities must be among {SEVERITIES}, got {value!r}")
+    return tuple(numbers)
 
 
 def gaussian_noise(x: Tensor, severity: int, generator: torch.Generator) -> Tensor:

@@ -19,12 +19,13 @@ from tailormix.data import (
     texts,
     toys,
 )
+from tailormix.data.corrupt import SEVERITIES, with_corrupted_tests
 from tailormix.data.files import published
 from tailormix.data.files.location import data_root
 from tailormix.data.folds import fold_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tailormix.data.files.published import PublishedFiles
@@ -112,14 +113,24 @@ DATASETS: dict[str, DataSet] = {
 
 
 def load(
-    name: str, *, seed: int = 0, root: str | Path | None = None, fold: str | None = None, **options: Any
+    name: str,
+    *,
+    seed: int = 0,
+    root: str | Path | None = None,
+    fold: str | None = None,
+    corrupt: str | Sequence[str] | None = None,
+    severities: int | Sequence[int] = SEVERITIES,
+    corrupt_limit: int | None = None,
+    **options: Any,
 ) -> DataSplits:
     """Load data set ``name`` as seeded, disjoint splits.
 
     ``root`` is the folder of all data sets (default: ``TAILORMIX_DATA``, else the user's cache). The options
     are those of the function that reads the data set. ``fold``, like ``1/10``, divides train and validation
     differently for choosing hyper-parameters, and leaves the test split empty
-    (:func:`tailormix.data.folds.fold_splits`).
+    (:func:`tailormix.data.folds.fold_splits`). ``corrupt`` (of images) adds corrupted test images as further
+    test parts: ``all`` or some kinds, at the ``severities`` from 1 to 5, of ``corrupt_limit`` test rows
+    (:func:`tailormix.data.corrupt.with_corrupted_tests`).
 
     >>> splits = load("digits", seed=0)
     >>> len(splits.train), len(splits.validation), len(splits.test), splits.input_shape
@@ -142,6 +153,8 @@ def load(
     if "root" in parameters:
         options["root"] = data_root(root)
     splits = loader(**options)
+    if corrupt is not None:
+        splits = with_corrupted_tests(splits, corrupt, severities, corrupt_limit)
     return splits if fold is None else fold_splits(splits, fold, seed)
 
 

@@ -134,3 +134,27 @@ def test_mape_leaves_out_zero_targets() -> None:
     assert metrics.mape(np.array([1.0, 9.0]), np.array([2.0, 0.0])) == 50
     with pytest.raises(ValueError, match="other than 0"):
         metrics.mape(np.ones(2), np.zeros(2))
+
+
+def test_the_area_below_risk_and_coverage_is_the_mean_of_running_error_rates() -> None:
+    """From the surest on: right, wrong, right, wrong; running error rates 0, 1/2, 1/3, 1/2."""
+    p = torch.tensor([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6]])
+    assert metrics.aurc(p, torch.tensor([1, 0, 1, 0])) == pytest.approx((0 + 1 / 2 + 1 / 3 + 1 / 2) / 4)
+
+
+def test_equal_confidences_share_their_errors() -> None:
+    """One of two errs: the first of them is wrong in half of all orders, so (1/2 + 1/2) / 2."""
+    p = torch.tensor([[0.2, 0.8], [0.2, 0.8]])
+    assert metrics.aurc(p, torch.tensor([1, 0])) == pytest.approx(0.5)
+
+
+def test_the_gap_has_a_sign() -> None:
+    p = torch.tensor([[0.2, 0.8], [0.3, 0.7]])
+    assert metrics.gap(p, torch.tensor([1, 1])) == pytest.approx(-0.25)
+    assert metrics.gap(p, torch.tensor([0, 0])) == pytest.approx(0.75)
+
+
+def test_two_classes_in_one_column_have_the_certainty_of_the_likelier_one() -> None:
+    column, event = torch.tensor([0.9, 0.2, 0.4, 0.7]), torch.tensor([1, 0, 1, 0])
+    rows = torch.stack([1 - column, column], 1)
+    assert metrics.aurc(column, event, binary="positive") == pytest.approx(metrics.aurc(rows, event))

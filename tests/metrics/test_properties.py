@@ -38,7 +38,8 @@ def test_order_of_the_samples_does_not_matter(
 @given(predictions())
 def test_ranges_and_the_order_of_the_norms(case: tuple[torch.Tensor, torch.Tensor]) -> None:
     found = metrics.summary(*case, from_logits=True)
-    assert all(np.isfinite(value) and value >= 0 for value in found.values())
+    low = {name: metrics.METRICS[name].bounds[0] for name in found}
+    assert all(np.isfinite(value) and value >= low[name] for name, value in found.items())
     assert all(found[name] <= 1 + 1e-12 for name in found if name not in ("nll", "brier"))
     assert found["brier"] <= 2
     l2 = metrics.ece(*case, from_logits=True, norm="l2")
@@ -120,3 +121,18 @@ def test_read_only_and_strided_arrays(tmp_path) -> None:
     assert metrics.summary(wide[:, ::2], targets, from_logits=True) == metrics.summary(
         logits, targets, from_logits=True
     )
+
+
+@given(predictions())
+def test_risk_and_coverage_is_the_mean_over_all_orders_of_equal_confidences(
+    case: tuple[torch.Tensor, torch.Tensor],
+) -> None:
+    """A slow reference: running error rates over many random orders that respect the confidence."""
+    confidence, label = case[0].softmax(1).max(1)
+    errors = (label != case[1]).double().numpy()
+    random, areas = np.random.default_rng(0), []
+    for _ in range(200):
+        order = np.lexsort((random.random(len(errors)), -confidence.numpy()))
+        areas.append(np.mean(np.cumsum(errors[order]) / np.arange(1, len(errors) + 1)))
+    found = metrics.aurc(*case, from_logits=True)
+    assert abs(found - np.mean(areas)) <= 4 * np.std(areas) / np.sqrt(200) + 1e-9

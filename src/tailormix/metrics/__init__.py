@@ -13,10 +13,12 @@ from tailormix.metrics.bootstrap import Comparison, Interval, interval, paired_t
 from tailormix.metrics.classification import (
     accuracy,
     aece,
+    aurc,
     brier,
     classwise_ece,
     debiased_ece,
     ece,
+    gap,
     mce,
     nll,
     summary,
@@ -40,6 +42,7 @@ from tailormix.metrics.regression import (
 if TYPE_CHECKING:
     from tailormix.metrics.modules import (
         AECE,
+        AURC,
         ECE,
         ENCE,
         MAE,
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
         Accuracy,
         Brier,
         ClasswiseECE,
+        ConfidenceGap,
         Coverage,
         DebiasedECE,
         ENCEAsPublished,
@@ -62,6 +66,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AECE",
+    "AURC",
     "ECE",
     "ENCE",
     "MAE",
@@ -76,6 +81,7 @@ __all__ = [
     "Brier",
     "ClasswiseECE",
     "Comparison",
+    "ConfidenceGap",
     "Coverage",
     "DebiasedECE",
     "ENCEAsPublished",
@@ -85,6 +91,7 @@ __all__ = [
     "UCEAsPublished",
     "accuracy",
     "aece",
+    "aurc",
     "brier",
     "classwise_ece",
     "coverage",
@@ -92,6 +99,7 @@ __all__ = [
     "ece",
     "ence",
     "ence_as_published",
+    "gap",
     "gaussian_nll",
     "interval",
     "mae",

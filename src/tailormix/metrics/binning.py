@@ -116,6 +116,23 @@ def debiased_error(sums: torch.Tensor) -> torch.Tensor:
     return squared.sum(-1).clamp_min(0).sqrt()
 
 
+def selective_risk(sums: torch.Tensor) -> torch.Tensor:
+    """(1/n) Σ_i R_i, R_i the error rate of the i most confident samples: (..., B, 3) → (...).
+
+    Samples of one bin share their errors evenly, so that their order does not matter: in a bin with the error
+    rate e, after a samples with E errors, R_{a+j} = e + (E - a e) / (a + j).
+
+    >>> selective_risk(torch.tensor([[1.0, 0.6, 0.0], [1.0, 0.9, 1.0]]))  # the surer one is right
+    tensor(0.2500)
+    """
+    count, _, outcome = sums.flip(-2).unbind(-1)
+    errors = count - outcome
+    before, errors_before = count.cumsum(-1) - count, errors.cumsum(-1) - errors
+    rate = errors / count.clamp_min(1e-12)
+    inverses = torch.digamma(before + count + 1) - torch.digamma(before + 1)  # Σ_j 1 / (a + j)
+    return (rate * count + (errors_before - before * rate) * inverses).sum(-1) / count.sum(-1)
+
+
 def _shares_and_gaps(sums: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return each bin's share of the samples and |accuracy − confidence|; empty bins have share and gap 0."""
     count, confidence, outcome = sums.unbind(-1)

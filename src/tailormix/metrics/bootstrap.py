@@ -2,7 +2,8 @@
 
 A metric here is a function of sums over rows (``SummedMetric``), so a resample needs only to know how often
 each row was drawn. Beyond 1000 rows, random groups of rows are drawn instead: their sums are as independent
-as single rows are. Bins that follow the data (AECE, UCE, ENCE, QCE) keep the edges of the full sample.
+as single rows are. Bins that follow the data (AECE, UCE, ENCE, QCE) keep the edges of the full
+sample; AURC is taken over 200 of them, which is all but exact.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tailormix.metrics.binning import (
     calibration_error,
     classwise_error,
     debiased_error,
+    selective_risk,
 )
 from tailormix.metrics.classification import classwise_sums, sample_statistics
 from tailormix.metrics.inputs import as_tensor, classification_inputs, regression_inputs
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 METHODS = ("basic", "percentile")
 MOST_GROUPS = 1000
+RISK_BINS = 200  # of equal mass, for the area below risk and coverage
 TABLE_VALUES = 2**23  # 64 MB of float64: the sums of all groups, and of a block of resamples
 
 
@@ -231,7 +234,8 @@ def classification_sums(
 ) -> dict[str, SummedMetric]:
     """Return every classification metric as a function of sums over rows."""
     confidence, outcome = statistics.confidence.cpu(), statistics.outcome.cpu()
-    equal_mass = EqualMassBins(confidence, n_bins)
+    certainty, correct = statistics.certainty.cpu(), statistics.correct.cpu()
+    equal_mass, by_certainty = EqualMassBins(confidence, n_bins), EqualMassBins(certainty, RISK_BINS)
 
     def mean_of(values: torch.Tensor) -> SummedMetric:
         return SummedMetric(lambda rows: mean_sums(values.cpu()[rows]), ratio)
@@ -254,6 +258,8 @@ def classification_sums(
         "classwise_ece": SummedMetric(classwise, lambda sums: classwise_error(sums, norm)),
         "debiased_ece": SummedMetric(binned, debiased_error),
         "mce": SummedMetric(binned, lambda sums: calibration_error(sums, "max")),
+        "gap": mean_of(statistics.gap),
+        "aurc": SummedMetric(lambda rows: by_certainty.sums(certainty[rows], correct[rows]), selective_risk),
     }
 
 

@@ -23,6 +23,7 @@ from tailormix.metrics.binning import (
     calibration_error,
     classwise_error,
     debiased_error,
+    selective_risk,
     sums_by_index,
 )
 from tailormix.metrics.inputs import classification_inputs
@@ -182,6 +183,34 @@ def debiased_ece(
     return float(debiased_error(bin_sums(found.confidence, found.outcome, n_bins)))
 
 
+def gap(predictions: Array, targets: Array, *, from_logits: bool = False, binary: str | None = None) -> float:
+    """(1/n) Σ_i (confidence_i − outcome_i): above 0 the model is too sure, below 0 too modest.
+
+    >>> import torch
+    >>> round(gap(torch.tensor([[0.2, 0.8], [0.2, 0.8]]), torch.tensor([1, 0])), 6)
+    0.3
+    """
+    inputs = classification_inputs(predictions, targets, from_logits=from_logits, binary=binary)
+    return float(sample_statistics(inputs).gap.double().mean())
+
+
+def aurc(
+    predictions: Array, targets: Array, *, from_logits: bool = False, binary: str | None = None
+) -> float:
+    """(1/n) Σ_i R_i with R_i the error rate of the i samples of largest max_c p_c: area below risk–coverage.
+
+    It tells whether confidence puts right answers before wrong ones; a temperature hardly changes it.
+    Samples with the same confidence share their errors.
+
+    >>> import torch
+    >>> aurc(torch.tensor([[0.1, 0.9], [0.4, 0.6]]), torch.tensor([1, 0]))
+    0.25
+    """
+    inputs = classification_inputs(predictions, targets, from_logits=from_logits, binary=binary)
+    found = sample_statistics(inputs)
+    return float(risk_coverage_area(found.certainty, found.correct))
+
+
 def summary(
     predictions: Array,
     targets: Array,
@@ -218,6 +247,16 @@ class SampleStatistics:
     def __len__(self) -> int:
         """Return n."""
         return len(self.confidence)
+
+    @property
+    def gap(self) -> torch.Tensor:
+        """Confidence − outcome, (n,)."""
+        return self.confidence - self.outcome
+
+    @property
+    def certainty(self) -> torch.Tensor:
+        """The probability of the top label, (n,), which of two classes may be the other one."""
+        return torch.where(self.outcome == self.correct, self.confidence, 1 - self.confidence)
 
 
 def sample_statistics(
@@ -258,6 +297,8 @@ def all_metrics(
         "classwise_ece": float(classwise_error(classwise_sums(inputs, n_bins), norm)),
         "debiased_ece": float(debiased_error(sums)),
         "mce": float(calibration_error(sums, "max")),
+        "gap": float(statistics.gap.double().mean()),
+        "aurc": float(risk_coverage_area(statistics.certainty, statistics.correct)),
     }
 
 
@@ -281,6 +322,17 @@ def adaptive_error(confidence: torch.Tensor, outcome: torch.Tensor, n_bins: int)
     tensor(0.2500, dtype=torch.float64)
     """
     return calibration_error(EqualMassBins(confidence, n_bins).sums(confidence, outcome))
+
+
+def risk_coverage_area(certainty: torch.Tensor, correct: torch.Tensor) -> torch.Tensor:
+    """Return AURC of (n,) certainties and correct answers.
+
+    >>> risk_coverage_area(torch.tensor([0.9, 0.6]), torch.tensor([0.0, 1.0]))
+    tensor(0.7500, dtype=torch.float64)
+    """
+    values, index = certainty.unique(return_inverse=True)
+    columns = torch.ones_like(certainty), certainty, correct
+    return selective_risk(sums_by_index(index, *columns, size=len(values)))
 
 
 def _chunk_statistics(

@@ -14,7 +14,12 @@ from torchmetrics import Metric
 
 from tailormix import checks
 from tailormix.metrics.binning import NORMS, bin_sums, calibration_error, classwise_error, debiased_error
-from tailormix.metrics.classification import adaptive_error, classwise_sums, sample_statistics
+from tailormix.metrics.classification import (
+    adaptive_error,
+    classwise_sums,
+    risk_coverage_area,
+    sample_statistics,
+)
 from tailormix.metrics.inputs import RegressionInputs, classification_inputs, regression_inputs
 from tailormix.metrics.regression import (
     BIN_BY,
@@ -151,6 +156,14 @@ class Brier(_MeanStatistic):
     statistic = "brier"
 
 
+@final
+class ConfidenceGap(_MeanStatistic):
+    """(1/n) Σ_i (confidence_i − outcome_i); see ``gap``."""
+
+    statistic = "gap"
+    higher_is_better = None
+
+
 class _Binned(SumMetric):
     """A function of the (B, 3) sums of equal-width confidence bins."""
 
@@ -260,6 +273,29 @@ class AECE(GatherMetric):
 
     def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
         return adaptive_error(first[:, 0], second[:, 0], self.n_bins)
+
+
+@final
+class AURC(GatherMetric):
+    """(1/n) Σ_i R_i over the samples from the surest on; see ``aurc``.
+
+    >>> metric = AURC()
+    >>> metric.update(torch.tensor([[0.1, 0.9], [0.4, 0.6]]), torch.tensor([1, 0]))
+    >>> metric.compute()
+    tensor(0.2500, dtype=torch.float64)
+    """
+
+    def __init__(self, *, from_logits: bool = False, binary: str | None = None, **kwargs: Any) -> None:
+        super().__init__(1, **kwargs)
+        self.options: dict[str, Any] = {"from_logits": from_logits, "binary": binary}
+
+    def update(self, predictions: torch.Tensor, targets: torch.Tensor) -> None:
+        """Add a batch: predictions (n, C), targets (n,)."""
+        found = sample_statistics(classification_inputs(predictions, targets, **self.options))
+        self._append(found.certainty, found.correct)
+
+    def _value(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return risk_coverage_area(first[:, 0], second[:, 0])
 
 
 class _Ratio(SumMetric):

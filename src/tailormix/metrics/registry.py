@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailormix import checks
-from tailormix.metrics.classification import accuracy, aece, brier, classwise_ece, debiased_ece, ece, mce, nll
+from tailormix.metrics.classification import (
+    accuracy,
+    aece,
+    aurc,
+    brier,
+    classwise_ece,
+    debiased_ece,
+    ece,
+    gap,
+    mce,
+    nll,
+)
 from tailormix.metrics.regression import (
     coverage,
     ence,
@@ -68,6 +79,10 @@ METRICS: dict[str, MetricInfo] = {
         "Debiased ECE", "l2 calibration error less its noise", debiased_ece, _CLASSES, "DebiasedECE", _SHARE
     ),
     "mce": MetricInfo("MCE", "maximum calibration error", mce, _CLASSES, "MCE", _SHARE),
+    "gap": MetricInfo(
+        "Gap", "confidence minus accuracy", gap, _CLASSES, "ConfidenceGap", (-1.0, 1.0), higher_is_better=None
+    ),
+    "aurc": MetricInfo("AURC", "area below risk and coverage", aurc, _CLASSES, "AURC", _SHARE),
     "rmse": MetricInfo("RMSE", "root mean squared error", rmse, _POINT, "RMSE"),
     "mae": MetricInfo("MAE", "mean absolute error", mae, _POINT, "MAE"),
     "mape": MetricInfo("MAPE", "mean absolute error in percent", mape, _POINT, "MAPE", percent=True),

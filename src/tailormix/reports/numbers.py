@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: metrics between 0 and 1 that are shown in percent
 FRACTIONS = (
-    *("accuracy", "ece", "aece", "classwise_ece", "debiased_ece", "mce"),
+    *("accuracy", "ece", "aece", "classwise_ece", "debiased_ece", "mce", "gap", "aurc"),
     *("ence", "ence_as_published", "qce", "coverage"),
 )
 NONE = "—"

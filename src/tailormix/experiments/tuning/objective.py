@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 TRADE_OFF = "trade-off"
-_CLASSES = ("accuracy", "nll", "brier", "ece", "aece", "classwise_ece", "debiased_ece", "mce")
+_CLASSES = ("accuracy", "nll", "brier", "ece", "aece", "classwise_ece", "debiased_ece", "mce", "aurc")
 _SCALED = tuple(f"ts_{name}" for name in _CLASSES if name != "accuracy")
 #: by task; the first is the default
 OBJECTIVES: dict[Task, tuple[str, ...]] = {

@@ -16,6 +16,7 @@ from tailormix.cli.predict import predict
 from tailormix.cli.report import report
 from tailormix.cli.reproduce import reproduce
 from tailormix.cli.results import results
+from tailormix.cli.study import study
 from tailormix.cli.train import train
 from tailormix.cli.tune import tune
 
@@ -31,6 +32,7 @@ for command, summary in (
     (tune, "Search hyper-parameters."),
     (evaluate, "Evaluate a file of predictions."),
     (reproduce, "Run a table of the paper."),
+    (study, "Compare methods over data sets, tuned alike."),
     (results, "Write the page of all results."),
     (report, "Write one page of many runs."),
     (features, "Make features of texts or images by a pretrained model."),
@@ -39,7 +41,7 @@ for command, summary in (
 ):
     app.command(short_help=summary)(command)
 
-FAMILIES = ("methods", "losses", "models", "datasets", "experiments", "tables")
+FAMILIES = ("methods", "losses", "models", "datasets", "experiments", "studies", "tables")
 Family = Annotated[str, typer.Argument(help=f"What to list: {', '.join(FAMILIES)}.", metavar="FAMILY")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -127,6 +129,20 @@ def _entries(family: str) -> dict[str, dict[str, Any]]:
         from tailormix.experiments.experiment import EXPERIMENTS
 
         return {name: {"what": values["summary"]} for name, values in EXPERIMENTS.items()}
+    if family == "studies":
+        from tailormix.studies.study import STUDIES, read_study
+
+        studies = {name: read_study(name) for name in STUDIES}
+        return {
+            name: {
+                "what": one.title,
+                "data sets": len(one.data),
+                "rows": len(one.rows),
+                "seeds": one.seeds,
+                "candidates": one.budget,
+            }
+            for name, one in studies.items()
+        }
     from tailormix.paper.tables import NAMES, read_data
 
     tables = {name: read_data(name) for name in NAMES}

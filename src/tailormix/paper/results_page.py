@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix.paper.claims import NEAR
 from tailormix.paper.statistics import LEVEL
+from tailormix.reports.numbers import markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -173,17 +174,6 @@ def _tests_table(setting: Mapping[str, Any]) -> list[str]:
 def _number(row: Mapping[str, Any], column: str) -> Mapping[str, Any]:
     found: Mapping[str, Any] = row["cells"].get(column, {})
     return found
-
-
-def markdown_table(header: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table.
-
-    >>> markdown_table(["a", "b"], [["1", "2"]])
-    ['| a | b |', '|---|---|', '| 1 | 2 |']
-    """
-    rows = [header, *body]
-    texts = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return [texts[0], "|" + "---|" * len(header), *texts[1:]]
 
 
 def row_title(row: Mapping[str, Any]) -> str:

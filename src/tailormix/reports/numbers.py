@@ -1,4 +1,4 @@
-"""Numbers as text: with the digits that their intervals or deviations leave, shares in percent."""
+"""Numbers as text, with the digits that their intervals or deviations leave, and tables of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tailormix.metrics.bootstrap import Interval
     from tailormix.reports.run_groups import MeanStd
@@ -87,3 +87,14 @@ def decimals_of(value: float, deviation: float | None = None, *, percent: bool =
     else:
         decimals = 2 - math.floor(math.log10(abs(value)))
     return min(2 if percent else 6, max(0, decimals))
+
+
+def markdown_table(header: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a table.
+
+    >>> markdown_table(["a", "b"], [["1", "2"]])
+    ['| a | b |', '|---|---|', '| 1 | 2 |']
+    """
+    rows = [header, *body]
+    texts = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return [texts[0], "|" + "---|" * len(header), *texts[1:]]

@@ -83,15 +83,23 @@ def evaluate(setup: Setup, fabric: Fabric, settings: Settings, path: Path) -> di
     if fabric.is_global_zero:
         for name, predictions in found.items():
             save_predictions(path / FILES[name], predictions)
+    result, calibrator = calibrated_metrics(found, settings)
+    if calibrator is not None and fabric.is_global_zero:
+        calibrator.save(path / CALIBRATOR)
+    return result
+
+
+def calibrated_metrics(
+    found: Mapping[str, Predictions], settings: Settings
+) -> tuple[dict[str, Any], TemperatureScaling | VarianceScaling | None]:
+    """Metrics of every split before and after calibration, and the calibrator."""
     result: dict[str, Any] = {name: {"before": measure(p)} for name, p in found.items()}
     calibrator = fit_calibrator(found, settings)
     if calibrator is not None:
-        if fabric.is_global_zero:
-            calibrator.save(path / CALIBRATOR)
         result[calibrator.kind] = describe(calibrator)
         for name, predictions in found.items():
             result[name][AFTER[calibrator.kind]] = measure(apply_calibrator(calibrator, predictions))
-    return result
+    return result, calibrator
 
 
 def fit_calibrator(

@@ -106,12 +106,15 @@ def conclude(trainer: Trainer, facts: Mapping[str, Any]) -> dict[str, Any]:
 def summarise(state: State, setup: Setup, settings: Settings) -> dict[str, Any]:
     """Which epoch was selected and why, and how long everything took."""
     source = evaluating.selecting_split(settings)
-    selected = len(getattr(setup.data, source)) > 0
-    rule = (
-        "highest accuracy, the earlier of equals"
-        if setup.data.task == "classification"
-        else "lowest squared error of the deterministic pass, the later of equals"
-    )
+    has_rows = len(getattr(setup.data, source)) > 0
+    selected = has_rows and settings.select == "best"
+    rule = "last epoch" if has_rows else "last epoch (no validation split)"
+    if selected:
+        rule = (
+            "highest accuracy, the earlier of equals"
+            if setup.data.task == "classification"
+            else "lowest squared error of the deterministic pass, the later of equals"
+        )
     imitation = {"imitates": settings.imitate} if settings.imitate else {}
     notes = list(setup.data.notes)
     seconds = [row["seconds"] for row in state.history]
@@ -126,7 +129,7 @@ def summarise(state: State, setup: Setup, settings: Settings) -> dict[str, Any]:
         },
         "selection": {
             "split": source if selected else None,
-            "rule": rule if selected else "last epoch (no validation split)",
+            "rule": rule,
             "score": state.best_score,
         },
         "best_epoch": state.best_epoch,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
 ACCELERATORS = ("auto", "cpu", "cuda", "mps")
+SELECTIONS = ("best", "last")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Settings:
         optimiser, schedule: by name, with their options.
         embeddings: ``every`` measures those of all training rows once in so many epochs, and steps look them
             up (:class:`tailormix.EmbeddingBank`); 0 measures those of the batch in every step, as the paper.
+        select: the epoch whose weights count: ``best`` on the validation split, or the ``last``.
         clip: largest norm of the gradient; 0 for no limit.
         precision: as Lightning Fabric names it.
         accelerator: ``auto``, ``cpu``, ``cuda`` or ``mps``.
@@ -69,6 +71,7 @@ class Settings:
     optimiser: Choice = field(default_factory=lambda: Choice("sgd"))
     schedule: Choice = field(default_factory=lambda: Choice("constant"))
     embeddings: Choice = field(default_factory=lambda: Choice("measured"))
+    select: str = "best"
     clip: float = 0.0
     precision: str = "32-true"
     accelerator: str = "auto"
@@ -96,6 +99,7 @@ class Settings:
         if self.imitate:
             known_imitation(self.imitate)
         object.__setattr__(self, "also", checks.names("also", self.also))
+        checks.known("select", self.select, SELECTIONS)
         checks.known("precision", self.precision, PRECISIONS)
         checks.known("accelerator", self.accelerator, ACCELERATORS)
         known_options("optimiser", self.optimiser, {n: o.defaults for n, o in OPTIMISERS.items()})

@@ -227,7 +227,7 @@ class Trainer:
         if setup.auto is not None and outputs is not None:
             row["strength"] = setup.auto.strength
             state.strength = setup.auto.observe(outputs, setup.data.validation.targets.cpu())
-        if is_better(score, state.best_score, setup.data.task):
+        if self.settings.select == "last" or is_better(score, state.best_score, setup.data.task):
             state.best_epoch, state.best_score = row["epoch"], score
             state.best_weights = checkpoint.module_tensors(setup.model)
         state.history.append(row)

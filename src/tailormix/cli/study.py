@@ -1,0 +1,129 @@
+"""``tailormix study``: data sets × methods × seeds, tuned alike, as raw results and a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tailormix.studies.study import Row, Study
+
+Name = Annotated[str, typer.Argument(help="A study (tailormix list studies) or a .toml file.")]
+Data = Annotated[str, typer.Option(help="Data sets: names or patterns, with commas.")]
+Rows = Annotated[str, typer.Option(help="Rows: names or patterns, with commas.")]
+Seeds = Annotated[str | None, typer.Option(help="Seeds, like 0-9 or 1,3,5. Default: as many as the study says.")]
+Budget = Annotated[int | None, typer.Option(min=1, help="Candidates per row, data set and seed.")]
+Add = Annotated[
+    list[str] | None, typer.Option("--add", help="A method of yours as one more row: file.py:name.")
+]
+Jobs = Annotated[int, typer.Option(min=1, help="Cells at a time: a cell is one row on one data set.")]
+Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all runs.")]
+Results = Annotated[
+    Path | None, typer.Option(file_okay=False, help="Write NAME.csv there; rows of other calls stay in it.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="List the runs and how many are finished.")]
+Finished = Annotated[bool, typer.Option("--finished", help="Start nothing: collect the runs that are done.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def study(
+    name: Name,
+    data: Data = "*",
+    rows: Rows = "*",
+    seeds: Seeds = None,
+    budget: Budget = None,
+    add: Add = None,
+    jobs: Jobs = 1,
+    out: Out = Path("runs"),
+    results: Results = None,
+    dry_run: DryRun = False,
+    finished: Finished = False,
+    as_json: Json = False,
+) -> None:
+    """Run a study; finished runs are not repeated, stopped ones are resumed.
+
+    Every row may try the same number of candidates, chosen by validation NLL, for each seed on its own.
+    Example: tailormix study text --rows erm,sk-mixup --seeds 0-4 --results docs/results
+    """
+    from tailormix.studies.running import run_cells
+    from tailormix.studies.study import MEMBER_STEP, read_study
+
+    found = read_study(name, {} if budget is None else {"budget": budget})
+    for plugin in add or []:
+        found = found.with_method(plugin)
+    cells = found.cells(data, rows)
+    chosen = _seeds(seeds, found.seeds, MEMBER_STEP)
+    if dry_run:
+        _forecast(found, cells, out, chosen, as_json)
+        return
+    failed = 0
+    if not finished:
+        for number, (cell, messages) in enumerate(run_cells(found, cells, out, chosen, jobs), start=1):
+            typer.echo(f"{number}/{len(cells)} {cell}", err=True)
+            for message in messages:
+                typer.echo(f"  {message}", err=True)
+                failed += not message.startswith("trained one by one")
+    _collect(found, cells, out, chosen, results, as_json)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _seeds(text: str | None, default: int, most: int) -> list[int]:
+    from tailormix.experiments.parallel import parse_seeds
+
+    found = list(range(default)) if text is None else parse_seeds(text)
+    if max(found) >= most:
+        raise ValueError(f"seeds of a study must be below {most}, got {max(found)}")
+    return found
+
+
+def _forecast(
+    study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds: Sequence[int], as_json: bool
+) -> None:
+    """Runs and finished runs of each cell; ensembles add their further members."""
+    from tailormix.studies.running import result_of
+
+    rows = []
+    for data, row in cells:
+        if row.ensemble is not None:
+            rows.append({"data": data, "row": row.name, "runs": (row.members - 1) * len(seeds), "finished": None})
+            continue
+        runs = study.runs(data, row, out, seeds)
+        done = sum(result_of(run) is not None for run in runs)
+        rows.append({"data": data, "row": row.name, "runs": len(runs), "finished": done})
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    for each in rows:
+        state = "members of the chosen runs" if each["finished"] is None else f"{each['finished']} finished"
+        typer.echo(f"{each['data']}/{each['row']}: {each['runs']} runs, {state}")
+
+
+def _collect(
+    study: Study,
+    cells: Sequence[tuple[str, Row]],
+    out: Path,
+    seeds: Sequence[int],
+    results: Path | None,
+    as_json: bool,
+) -> None:
+    """Print what was found, and write it where that is asked for."""
+    from tailormix.studies.page import study_tables
+    from tailormix.studies.raw import as_text, collect, update_csv
+
+    rows = collect(study, cells, out, seeds)
+    if not rows:
+        typer.echo("no run is finished", err=True)
+        raise typer.Exit(1)
+    if results is not None:
+        path = update_csv(rows, results / f"{study.name}.csv")
+        typer.echo(f"{path} written: {len(rows)} runs of this call", err=True)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+    else:
+        typer.echo(study_tables(study, as_text(rows)))

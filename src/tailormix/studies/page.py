@@ -1,0 +1,227 @@
+"""The page of a study: how every method compares with plain training, over all data sets and on each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tailormix.reports.numbers import NONE, markdown_table
+from tailormix.studies.summary import Effect, Values, over_data_sets, ranking, win_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tailormix.studies.study import Study
+
+    Rows = Sequence[Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric as a column: of a row (``ours``), less one of plain training (``theirs``) in comparisons."""
+
+    title: str
+    ours: str
+    theirs: str
+    scale: float = 100.0
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class Section:
+    """Columns that belong together, shown where any of them has values."""
+
+    title: str
+    columns: tuple[Column, ...]
+    text: str = ""
+
+
+T = "T is the temperature, fitted on clean validation rows."
+SECTIONS = (
+    Section(
+        "Test rows",
+        (
+            Column("accuracy", "accuracy", "accuracy"),
+            Column("ECE", "ece", "ece"),
+            Column("ECE, against plain + T", "ece", "ts_ece"),
+            Column("NLL", "nll", "nll", 1, 3),
+            Column("NLL, against plain + T", "nll", "ts_nll", 1, 3),
+            Column("NLL, both + T", "ts_nll", "ts_nll", 1, 3),
+            Column("AURC", "aurc", "aurc"),
+        ),
+        f"{T} Accuracy, ECE and AURC in points of 100.",
+    ),
+    Section(
+        "Corrupted test images",
+        (
+            Column("accuracy", "corrupted_accuracy", "corrupted_accuracy"),
+            Column("ECE", "corrupted_ece", "corrupted_ece"),
+            Column("ECE, against plain + T", "corrupted_ece", "corrupted_ts_ece"),
+            Column("ECE, both + T", "corrupted_ts_ece", "corrupted_ts_ece"),
+            Column("NLL, both + T", "corrupted_ts_nll", "corrupted_ts_nll", 1, 3),
+        ),
+        f"Means over all corruptions and severities. {T}",
+    ),
+    Section(
+        "Rows beyond the training data",
+        (
+            Column("accuracy", "covariate_accuracy", "covariate_accuracy"),
+            Column("ECE", "covariate_ece", "covariate_ece"),
+            Column("ECE, both + T", "covariate_ts_ece", "covariate_ts_ece"),
+            Column("NLL, both + T", "covariate_ts_nll", "covariate_ts_nll", 1, 3),
+        ),
+        f"Test rows from one end of the first principal component, of which no row was trained on. {T}",
+    ),
+    Section(
+        "Unknown inputs",
+        (
+            Column("AUROC", "unknown_auroc", "unknown_auroc"),
+            Column("FPR at 95 % recall", "unknown_fpr95", "unknown_fpr95"),
+        ),
+        "How well low confidence finds inputs of classes that were never trained on.",
+    ),
+    Section(
+        "Real targets",
+        (
+            Column("RMSE", "rmse", "rmse", 1, 3),
+            Column("NLL, both scaled", "vs_gaussian_nll", "vs_gaussian_nll", 1, 3),
+            Column("ENCE", "ence", "ence"),
+            Column("ENCE, both scaled", "vs_ence", "vs_ence"),
+            Column("QCE, both scaled", "vs_qce", "vs_qce"),
+        ),
+        "Scaled: with variance scaling, fitted on validation rows. ENCE and QCE in points of 100.",
+    ),
+)
+#: data sets up to which each has tables of its own on the page
+MOST_TABLES = 8
+#: what rows are ranked by, the first that has values
+RANKED = ("ts_nll", "vs_gaussian_nll")
+
+
+def study_page(study: Study, rows: Rows, pictures: Sequence[str]) -> str:
+    """The whole page as Markdown."""
+    done = {(row["data"], row["row"]) for row in rows}
+    seeds = sorted({int(row["seed"]) for row in rows})
+    commits = sorted({row["commit"].removesuffix("+changes")[:10] for row in rows if row["commit"]})
+    head = [
+        f"# {study.title}",
+        "",
+        f"Made by `tailormix results` from [`{study.name}.csv`]({study.name}.csv), which "
+        f"`tailormix study {study.name} --results docs/results` writes; do not edit. "
+        f"{len(study.data)} data sets, {len(study.rows)} rows, {len(seeds)} seeds; {len(done)} of "
+        f"{len(study.data) * len(study.rows)} cells are there. For every seed, every row chooses among at most "
+        f"{study.budget} candidates by validation NLL. Commit {', '.join(commits) or 'unknown'}.",
+        "",
+        *([study.note.strip(), ""] if study.note else []),
+    ]
+    images = [line for name in pictures for line in (f"![{study.title}]({name})", "")]
+    return "\n".join([*head, *images, study_tables(study, rows), ""])
+
+
+def study_tables(study: Study, rows: Rows) -> str:
+    """Comparisons with plain training over all data sets, and the values on each."""
+    found = [section for section in SECTIONS if any(_has(rows, column.ours) for column in section.columns)]
+    lines: list[str] = []
+    for section in found:
+        lines += [f"## {section.title}", "", f"{section.text} {_against(study)}", "", *_compared(study, rows, section), ""]
+    data_sets = [data for data in study.data if any(row["data"] == data for row in rows)]
+    for data in data_sets if len(data_sets) <= MOST_TABLES else ():
+        lines += [f"## {data}", "", *_values(study, rows, data, found), ""]
+    return "\n".join(lines).rstrip()
+
+
+def _against(study: Study) -> str:
+    title = study.rows[study.baseline].title
+    return (
+        f"Differences from {title}: mean over data sets of paired differences, with a 95 % interval "
+        "(over data sets where there are five or more, else over seeds); **bold** where it leaves out 0. "
+        "Wins: share of data sets and seeds in which the last column but one of NLL is lower."
+        if study.baseline != "erm"
+        else "Differences from plain training: mean over data sets of paired differences, with a 95 % interval "
+        "(over data sets where there are five or more, else over seeds); **bold** where it leaves out 0."
+    )
+
+
+def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
+    """One line per row: its differences from the baseline."""
+    columns = [column for column in section.columns if _has(rows, column.ours)]
+    ranked = next((name for name in RANKED if any(column.ours == name for column in columns)), None)
+    values = {name: Values(rows, name) for column in columns for name in (column.ours, column.theirs)}
+    names = [name for name in study.rows if any(row["row"] == name for row in rows)]
+    order = None if ranked is None else ranking(values[ranked], names)
+    header = ["", *(column.title for column in columns)]
+    header += [] if ranked is None else ["wins"]
+    header += [] if order is None else ["mean rank"]
+    body = []
+    for name in names:
+        cells = [study.rows[name].title]
+        for column in columns:
+            same = name == study.baseline and column.ours == column.theirs
+            effect = over_data_sets(values[column.ours], name, values[column.theirs], study.baseline)
+            cells.append("0" if same else effect_text(effect, column.scale, column.digits))
+        if ranked is not None:
+            wins = win_rate(values[ranked], name, values[ranked], study.baseline)
+            cells.append(NONE if name == study.baseline or not wins.n else f"{100 * wins.mean:.0f} %")
+        if order is not None:
+            cells.append(f"{order.ranks[name]:.1f}")
+        body.append(cells)
+    notes = []
+    if order is not None:
+        notes = [
+            "",
+            f"Ranks by `{ranked}` on {order.data_sets} data sets: two rows differ (Nemenyi, 5 %) if their mean "
+            f"ranks are more than {order.critical_difference:.2f} apart; Friedman p = {order.friedman_p:.2g}.",
+        ]
+    return [*markdown_table(header, body), *notes]
+
+
+def _values(study: Study, rows: Rows, data: str, sections: Iterable[Section]) -> list[str]:
+    """Mean ± standard deviation over seeds of every metric on one data set."""
+    here = [row for row in rows if row["data"] == data]
+    columns: dict[str, Column] = {}
+    for section in sections:
+        for column in section.columns:
+            for name in (column.ours, column.theirs):
+                if _has(here, name):
+                    columns.setdefault(name, column)
+    names = [name for name in study.rows if any(row["row"] == name for row in here)]
+    body = []
+    for name in names:
+        cells = [study.rows[name].title]
+        for metric, column in columns.items():
+            cells.append(spread_text(Values(here, metric).mean(data, name), column.scale, column.digits))
+        body.append(cells)
+    return markdown_table(["", *(f"`{name}`" for name in columns)], body)
+
+
+def _has(rows: Iterable[Mapping[str, str]], metric: str) -> bool:
+    return any(row.get(metric) for row in rows)
+
+
+def effect_text(effect: Effect, scale: float = 1, digits: int = 2) -> str:
+    """``−0.12 [−0.20, −0.04]``, bold where the interval leaves out 0.
+
+    >>> effect_text(Effect(-0.12, -0.2, -0.04, 5)), effect_text(Effect(0.1, -0.1, 0.3, 5))
+    ('**−0.12 [−0.20, −0.04]**', '+0.10 [−0.10, +0.30]')
+    """
+    if not effect.n:
+        return NONE
+    text = _signed(scale * effect.mean, digits)
+    if math.isnan(effect.low):
+        return text
+    text += f" [{_signed(scale * effect.low, digits)}, {_signed(scale * effect.high, digits)}]"
+    return f"**{text}**" if effect.decided else text
+
+
+def spread_text(effect: Effect, scale: float = 1, digits: int = 2) -> str:
+    """``0.12 ± 0.03``."""
+    if not effect.n:
+        return NONE
+    text = f"{scale * effect.mean:.{digits}f}"
+    spread = scale * (effect.high - effect.mean)
+    return text if math.isnan(spread) else f"{text} ± {spread:.{digits}f}"
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−")

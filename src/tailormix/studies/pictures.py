@@ -1,0 +1,120 @@
+"""Pictures of studies: differences from plain training with intervals, and mean ranks over data sets."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tailormix.reports.style import COLOURS, INK, QUIET, new_figure, plain_axes
+from tailormix.studies.summary import Values, over_data_sets, ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from tailormix.studies.study import Study
+    from tailormix.studies.summary import Ranking
+
+    Rows = Sequence[Mapping[str, str]]
+
+#: panels of the picture of differences: title, metric of a row, metric of plain training, scale
+PANELS = (
+    ("ECE, nothing calibrated", "ece", "ece", 100.0),
+    ("NLL, both with temperature", "ts_nll", "ts_nll", 1.0),
+    ("ECE on corrupted images,\nboth with temperature", "corrupted_ts_ece", "corrupted_ts_ece", 100.0),
+    ("AUROC of unknown inputs", "unknown_auroc", "unknown_auroc", 100.0),
+    ("RMSE", "rmse", "rmse", 1.0),
+    ("NLL, both scaled", "vs_gaussian_nll", "vs_gaussian_nll", 1.0),
+)
+
+
+def differences(study: Study, rows: Rows) -> Figure:
+    """One panel per metric, one line per row: the mean paired difference from plain training, and 95 %."""
+    panels = [panel for panel in PANELS if any(row.get(panel[1]) for row in rows)]
+    names = [name for name in study.rows if name != study.baseline and any(row["row"] == name for row in rows)]
+    figure = new_figure(2.0 + 2.5 * len(panels), 0.9 + 0.27 * len(names))
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for one, (title, ours, theirs, scale) in zip(axes, panels, strict=True):
+        _forest(one, study, rows, names, ours, theirs, scale)
+        one.set_title(title, fontsize=9, color=INK)
+    axes[0].set_yticks(range(len(names)), [study.rows[name].title for name in names])
+    axes[0].invert_yaxis()
+    figure.supxlabel("difference from plain training (points of 100 for ECE and AUROC)", fontsize=8, color=QUIET)
+    return figure
+
+
+def _forest(
+    axes: Axes, study: Study, rows: Rows, names: Sequence[str], ours: str, theirs: str, scale: float
+) -> None:
+    mine, other = Values(rows, ours), Values(rows, theirs)
+    better = 1 if ours.endswith("auroc") else -1
+    for place, name in enumerate(names):
+        effect = over_data_sets(mine, name, other, study.baseline)
+        if not effect.n:
+            continue
+        colour = QUIET
+        if effect.decided:
+            colour = COLOURS[2] if better * effect.mean > 0 else COLOURS[1]
+        if not math.isnan(effect.low):
+            axes.plot([scale * effect.low, scale * effect.high], [place, place], color=colour, linewidth=1.6)
+        axes.plot(scale * effect.mean, place, "o", color=colour, markersize=4.5)
+    axes.axvline(0, color=INK, linewidth=0.8)
+    plain_axes(axes, grid="x")
+
+
+def rank_diagram(study: Study, rows: Rows, metric: str) -> Figure | None:
+    """Mean ranks over data sets on one line; bars join rows that the Nemenyi test cannot tell apart."""
+    names = [name for name in study.rows if any(row["row"] == name for row in rows)]
+    found = ranking(Values(rows, metric), names)
+    if found is None:
+        return None
+    figure = new_figure(7.0, 0.9 + 0.16 * len(names))
+    _draw_ranks(figure.subplots(), study, found)
+    return figure
+
+
+def _draw_ranks(axes: Axes, study: Study, found: Ranking) -> None:
+    order = sorted(found.ranks, key=lambda name: found.ranks[name])
+    ranks, k = [found.ranks[name] for name in order], len(order)
+    half = math.ceil(k / 2)
+    axes.set(xlim=(0.2, k + 0.8), ylim=(-half - 1.8, 1.6))
+    axes.axis("off")
+    axes.plot([1, k], [0, 0], color=INK, linewidth=1)
+    for tick in range(1, k + 1):
+        axes.plot([tick, tick], [0, 0.18], color=INK, linewidth=0.8)
+        axes.text(tick, 0.3, str(tick), ha="center", va="bottom", fontsize=8, color=INK)
+    for place, (name, rank) in enumerate(zip(order, ranks, strict=True)):
+        left = place < half
+        depth = -1.3 - (place if left else k - 1 - place)
+        edge = 0.9 if left else k + 0.1
+        axes.plot([rank, rank, edge], [0, depth, depth], color=QUIET, linewidth=0.8)
+        axes.text(
+            edge + (-0.05 if left else 0.05),
+            depth,
+            f"{study.rows[name].title} ({rank:.1f})",
+            ha="right" if left else "left",
+            va="center",
+            fontsize=8,
+            color=INK,
+        )
+    for level, (first, last) in enumerate(cliques(ranks, found.critical_difference)):
+        y = -0.25 - 0.18 * level
+        axes.plot([ranks[first] - 0.04, ranks[last] + 0.04], [y, y], color=COLOURS[0], linewidth=2.6)
+    axes.plot([1, 1 + found.critical_difference], [1.25, 1.25], color=INK, linewidth=1.4)
+    axes.text(1, 1.35, f"critical difference {found.critical_difference:.2f}", fontsize=8, color=INK)
+
+
+def cliques(ranks: Sequence[float], reach: float) -> list[tuple[int, int]]:
+    """Largest runs of sorted ranks that span at most ``reach``, as first and last place.
+
+    >>> cliques([1.0, 1.5, 3.0, 3.2], 1.0)
+    [(0, 1), (2, 3)]
+    """
+    found: list[tuple[int, int]] = []
+    for first in range(len(ranks)):
+        last = max(place for place in range(first, len(ranks)) if ranks[place] - ranks[first] <= reach)
+        if last > first and (not found or last > found[-1][1]):
+            found.append((first, last))
+    return found

@@ -1,0 +1,165 @@
+"""Raw results: one CSV row per run, with its settings, versions and every metric, to be ranked again by anyone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+from tailormix.atomic import write_atomically
+from tailormix.calibration.ensemble import disagreement, ensemble
+from tailormix.calibration.predictions import load_predictions
+from tailormix.experiments.record import read_record
+from tailormix.studies.running import choose, result_of, validation_nll
+from tailormix.training.evaluating import FILES, calibrated_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from tailormix.studies.study import Row, Run, Study
+
+    #: a run as text, by column
+    RawRow = dict[str, str]
+
+FACTS = ("data", "row", "seed", "candidate", "chosen", "validation_nll")
+CLASSIFICATION = ("accuracy", "gap", "ece", "nll", "brier", "aurc")
+REGRESSION = ("rmse", "gaussian_nll", "coverage", "ence", "qce")
+DETECTION = ("auroc", "fpr95")
+METRICS = (*CLASSIFICATION, *REGRESSION, *DETECTION)
+#: stages of a result, and the prefix of their columns; a temperature keeps accuracy and hardly moves AURC
+STAGES = {"before": "", "after temperature": "ts_", "after variance scaling": "vs_"}
+LAST = ("temperature", "strength", "disagreement", "selected_by", "seconds", "run", "commit", "torch", "tailormix")
+
+
+def collect(
+    study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds: Sequence[int]
+) -> list[dict[str, Any]]:
+    """A row for every finished run of the cells. Test metrics are those of chosen candidates alone."""
+    rows: list[dict[str, Any]] = []
+    for data, row in cells:
+        if row.ensemble is not None:
+            rows += _ensembles(study, data, row, out, seeds)
+            continue
+        runs = study.runs(data, row, out, seeds)
+        chosen = choose(runs)
+        for run in runs:
+            if (result := result_of(run)) is not None:
+                rows.append(describe(run, result, chosen=chosen.get(run.seed) is run))
+    return rows
+
+
+def describe(run: Run, result: Mapping[str, Any], *, chosen: bool) -> dict[str, Any]:
+    """The facts of a run, and its metrics if it was chosen.
+
+    ``selected_by`` is the split that chose the candidate and fitted the temperature.
+    """
+    record = read_record(run.path)
+    versions = record.get("versions", {})
+    strength = result.get("strength", {}).get("last")
+    return {
+        "data": run.data,
+        "row": run.row.name,
+        "seed": run.seed,
+        "candidate": json.dumps(run.candidate) if run.candidate else "",
+        "chosen": int(chosen),
+        "validation_nll": validation_nll(dict(result)),
+        **(metrics_of(result) if chosen else {}),
+        "temperature": result.get("temperature", result.get("variance", {})).get("value"),
+        "strength": strength,
+        "disagreement": result.get("disagreement"),
+        "selected_by": "validation",
+        "seconds": result.get("seconds_total"),
+        "run": run.path.parent.name,
+        "commit": record.get("commit"),
+        "torch": versions.get("torch"),
+        "tailormix": versions.get("tailormix"),
+    }
+
+
+def metrics_of(result: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics on the test split and on every shifted part, by column.
+
+    >>> metrics_of({"test": {"before": {"ece": 0.1}, "after temperature": {"ece": 0.02}}})
+    {'ece': 0.1, 'ts_ece': 0.02}
+    >>> metrics_of({"test": {}, "shifts": {"corrupted": {"before": {"ece": 0.3}}}})
+    {'corrupted_ece': 0.3}
+    """
+    found = {}
+    for part, stages in (("", result["test"]), *result.get("shifts", {}).items()):
+        for stage, prefix in STAGES.items():
+            for name, value in stages.get(stage, {}).items():
+                if name in METRICS and not (prefix == "ts_" and name in ("accuracy", "aurc")):
+                    found[f"{part}_{prefix}{name}" if part else f"{prefix}{name}"] = value
+    return found
+
+
+def _ensembles(
+    study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]
+) -> list[dict[str, Any]]:
+    """A row for every seed whose members are finished: their averaged answers, calibrated anew."""
+    rows = []
+    for run in choose(study.runs(data, study.rows[str(row.ensemble)], out, seeds)).values():
+        members = study.members(row, run)
+        results = [result_of(member) for member in members]
+        if any(result is None for result in results):
+            continue
+        split = {
+            name: [load_predictions(member.path / file, split=name) for member in members]
+            for name, file in FILES.items()
+        }
+        metrics, _ = calibrated_metrics(
+            {name: ensemble(each) for name, each in split.items()}, run.experiment.training
+        )
+        facts = {
+            "disagreement": disagreement(split["test"]),
+            "seconds_total": sum(result["seconds_total"] for result in results if result),
+        }
+        rows.append({**describe(run, {**metrics, **facts}, chosen=True), "row": row.name})
+    return rows
+
+
+def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
+    """Write the rows, atomically; numbers with six digits."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    metrics = sorted((name for name in names if name not in (*FACTS, *LAST)), key=_place)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, (*FACTS, *metrics, *LAST), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(sorted(as_text(rows), key=lambda row: (row["data"], row["row"], int(row["seed"]), row["candidate"])))
+    return write_atomically(path, text.getvalue())
+
+
+def as_text(rows: Sequence[Mapping[str, Any]]) -> list[RawRow]:
+    """The rows as a file would give them."""
+    return [{name: str(_text(value)) for name, value in row.items()} for row in rows]
+
+
+def read_csv(path: Path) -> list[RawRow]:
+    """The rows of a file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def update_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
+    """Write the rows into a file that may hold others: those of the same data set, row and seed are replaced."""
+    new = {_cell(row) for row in rows}
+    kept: Iterable[Mapping[str, Any]] = read_csv(path) if path.is_file() else []
+    return write_csv([*(row for row in kept if _cell(row) not in new), *rows], path)
+
+
+def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return str(row["data"]), str(row["row"]), str(row["seed"])
+
+
+def _place(name: str) -> tuple[str, bool, int]:
+    """Clean test metrics first, then those of each part; before calibration first."""
+    metric = next(each for each in sorted(METRICS, key=len, reverse=True) if name.endswith(each))
+    rest = name.removesuffix(metric)
+    scaled = rest.endswith(("ts_", "vs_"))
+    return rest.removesuffix("ts_").removesuffix("vs_"), scaled, METRICS.index(metric)
+
+
+def _text(value: Any) -> Any:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else value

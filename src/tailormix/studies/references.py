@@ -1,0 +1,94 @@
+"""Classifiers of other packages beside our networks: the same rows, the same temperature, the same metrics."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from tailormix import checks
+from tailormix.calibration.predictions import Predictions, save_predictions
+from tailormix.experiments.building import load_data
+from tailormix.experiments.record import check_execution, write_record
+from tailormix.training import run_folder
+from tailormix.training.evaluating import FILES, calibrated_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tailormix.data.splits import Split
+    from tailormix.studies.study import Run
+
+#: package, class and fixed options of every reference
+REFERENCES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "hist-gradient-boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", {}),
+    "random-forest": ("sklearn.ensemble", "RandomForestClassifier", {"n_estimators": 300}),
+    "xgboost": ("xgboost", "XGBClassifier", {"n_jobs": 1, "verbosity": 0}),
+    "catboost": (
+        "catboost",
+        "CatBoostClassifier",
+        {"thread_count": 1, "verbose": False, "allow_writing_files": False},
+    ),
+}
+SMALLEST = 1e-12  # probability whose logarithm is taken: trees may say 0
+
+
+def build(name: str, options: Mapping[str, Any], seed: int) -> Any:
+    """The classifier of that name; one that is not installed says how to get it.
+
+    >>> build("hist-gradient-boosting", {"max_iter": 5}, seed=0)
+    HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    """
+    module, kind, fixed = REFERENCES[checks.known("reference", name, REFERENCES)]
+    try:
+        found = importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ValueError(f"reference {name} needs the package {package}: pip install {package}") from error
+    return getattr(found, kind)(**fixed, **options, random_state=seed)
+
+
+def fit(run: Run) -> None:
+    """Fit on the training rows, and write predictions and ``result.json`` as a run of ours does."""
+    experiment, seed = run.experiment, run.experiment.training.seed
+    splits = load_data(experiment)
+    if splits.task != "classification":
+        raise ValueError(f"reference {run.row.reference} is for classes, and {splits.name} has real targets")
+    options = {key.rpartition(".")[2]: value for key, value in run.candidate.items()}
+    model = build(str(run.row.reference), options, seed)
+    started = time.monotonic()
+    inputs, targets = arrays(splits.train)
+    model.fit(inputs, targets)
+    seconds = time.monotonic() - started
+    found = {
+        name: Predictions(
+            logits=log_probabilities(model, split, splits.outputs),
+            targets=split.targets,
+            ids=split.ids,
+            split=name,
+        )
+        for name, split in (("validation", splits.validation), ("test", splits.test))
+    }
+    metrics, _ = calibrated_metrics(found, experiment.training)
+    with run_folder.locked(run_folder.prepare(run.path)):
+        for name, predictions in found.items():
+            save_predictions(run.path / FILES[name], predictions)
+        write_record(experiment, run.path, check_execution(run.path, 1, experiment.training.batch, True))
+        facts = {"seed": seed, "method": run.row.reference, "seconds_total": seconds, "epochs": 1}
+        run_folder.write_json(run.path / run_folder.RESULT, {**facts, **metrics})
+
+
+def arrays(split: Split) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """All inputs (n, features) and class indices (n,) of a split."""
+    x, y = split.batch(torch.arange(len(split)))
+    return x.flatten(1).numpy(), y.numpy()
+
+
+def log_probabilities(model: Any, split: Split, classes: int) -> torch.Tensor:
+    """log p (n, classes); classes that the training rows do not have keep the smallest probability."""
+    found = np.full((len(split), classes), SMALLEST)
+    found[:, np.asarray(model.classes_, dtype=int)] = model.predict_proba(arrays(split)[0])
+    return torch.from_numpy(found).clamp_min(SMALLEST).log()

@@ -1,0 +1,232 @@
+"""A study: data sets × rows × seeds, and for every row a search space of the same size, as a TOML file."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailormix import checks
+from tailormix.experiments.experiment import (
+    DEFAULT_NAMES,
+    Experiment,
+    merge,
+    run_name,
+)
+from tailormix.experiments.plugins import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SHIPPED = resources.files(__package__) / "files"
+#: the studies that ship with the package
+STUDIES = ("text", "images", "scratch", "tables", "regression")
+KEYS = ("title", "note", "seeds", "budget", "together", "baseline", "experiment", "data", "rows")
+ROW_KEYS = ("title", "set", "search", "ensemble", "members", "reference")
+MEMBER_STEP = 1000  # between the seeds of an ensemble's members: those of a study's repeats lie below it
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method of a study.
+
+    Attributes:
+        name, title: for the command line, and for people.
+        settings: keys of an experiment, over those of the study and of the data set.
+        search: values to choose from, by dotted key; each row is given the same number of candidates.
+        ensemble: the row whose chosen model is trained ``members`` times and averaged.
+        reference: a classifier of another package in place of our network (:mod:`.references`).
+
+    """
+
+    name: str
+    title: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    search: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    ensemble: str | None = None
+    members: int = 4
+    reference: str | None = None
+
+    def candidates(self, budget: int) -> list[dict[str, Any]]:
+        """At most ``budget`` points of the search space, the same ones for all data sets and seeds.
+
+        >>> Row("mixup", "Mixup", search={"method.alpha": [0.1, 1.0]}).candidates(8)
+        [{'method.alpha': 0.1}, {'method.alpha': 1.0}]
+        """
+        points = [
+            dict(zip(self.search, values, strict=True)) for values in itertools.product(*self.search.values())
+        ]
+        chosen = sorted(random.Random(0).sample(range(len(points)), min(budget, len(points))))
+        return [points[k] for k in chosen]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training of a study: the candidate ``number`` of a row on a data set, with a seed."""
+
+    data: str
+    row: Row
+    candidate: Mapping[str, Any]
+    seed: int
+    experiment: Experiment
+    out: Path
+
+    @cached_property
+    def path(self) -> Path:
+        """Its folder; studies that ask for the same experiment share it."""
+        name = run_name(self.experiment)
+        if self.row.reference is not None:
+            options = "-".join(f"{key.split('.')[-1]}-{value}" for key, value in self.candidate.items())
+            name = "-".join(filter(None, (name, self.row.reference, options)))
+        return self.out / name / f"seed-{self.experiment.training.seed}"
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything that a study trains; see ``docs/studies.md`` for the file.
+
+    >>> study = read_study("text")
+    >>> study.baseline, study.seeds
+    ('erm', 5)
+    """
+
+    name: str
+    title: str
+    experiment: Mapping[str, Any]
+    data: Mapping[str, Mapping[str, Any]]
+    rows: Mapping[str, Row]
+    seeds: int = 5
+    budget: int = 1
+    together: bool = True
+    baseline: str = "erm"
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        checks.integer("seeds", self.seeds, at_least=1)
+        checks.integer("budget", self.budget, at_least=1)
+        if self.seeds > MEMBER_STEP:
+            raise ValueError(f"seeds must be at most {MEMBER_STEP}, got {self.seeds}")
+        checks.known("baseline", self.baseline, self.rows)
+        for row in self.rows.values():
+            if row.ensemble is not None:
+                checks.known(f"ensemble of row {row.name}", row.ensemble, self.rows)
+                checks.integer(f"members of row {row.name}", row.members, at_least=2)
+                base = self.rows[row.ensemble]
+                if base.ensemble is not None or base.reference is not None:
+                    raise ValueError(f"row {row.name} needs a row of single networks, got {row.ensemble!r}")
+            elif row.reference is None:
+                for data in self.data:  # whatever is wrong in the file is told before anything is trained
+                    for candidate in row.candidates(self.budget):
+                        self._experiment(data, row, candidate, 0)
+
+    def cells(self, data: str = "*", rows: str = "*") -> list[tuple[str, Row]]:
+        """Data sets and rows that match patterns (with commas); a pattern that matches nothing is an error."""
+        return [
+            (one, self.rows[row])
+            for one in _matching("data set", data, self.data)
+            for row in _matching("row", rows, self.rows)
+        ]
+
+    def runs(self, data: str, row: Row, out: Path, seeds: Sequence[int]) -> list[Run]:
+        """All candidates of a row with all seeds; those of an ensemble follow from chosen ones."""
+        return [
+            Run(data, row, candidate, seed, self._experiment(data, row, candidate, seed), out)
+            for candidate in row.candidates(self.budget)
+            for seed in seeds
+        ]
+
+    def members(self, row: Row, chosen: Run) -> list[Run]:
+        """The members of an ensemble: the chosen run, and others with its split and settings."""
+        others = []
+        for number in range(1, row.members):
+            options = {**chosen.experiment.data.options, "split_seed": chosen.seed}
+            seed = chosen.seed + MEMBER_STEP * number
+            experiment = replace(
+                chosen.experiment,
+                data=replace(chosen.experiment.data, options=options),
+                training=replace(chosen.experiment.training, seed=seed),
+            )
+            others.append(Run(chosen.data, row, chosen.candidate, chosen.seed, experiment, chosen.out))
+        return [chosen, *others]
+
+    def with_method(self, plugin: str) -> Study:
+        """The study with one more row, a method of one's own, ``file.py:name``."""
+        name = short_name(plugin)
+        row = Row(name, name, {"method": plugin})
+        return replace(self, rows={**self.rows, name: row})
+
+    def _experiment(self, data: str, row: Row, candidate: Mapping[str, Any], seed: int) -> Experiment:
+        values = merge(DEFAULT_NAMES, self.experiment)
+        values = merge(merge(values, self.data[data]), row.settings)
+        if row.reference is None:
+            values = merge(values, _nested(candidate))
+        return Experiment.from_dict({**values, "seed": seed})
+
+
+def read_study(study: str | Path, changes: Mapping[str, Any] | None = None) -> Study:
+    """A shipped study, or the one in a ``.toml`` file; ``changes`` replace keys such as ``budget``.
+
+    >>> read_study("texts")
+    Traceback (most recent call last):
+    ValueError: unknown study 'texts'; did you mean 'text'? Known: text, images, scratch, tables, regression
+    """
+    path = Path(study)
+    if path.suffix == ".toml":
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise ValueError(f"there is no study file {path}") from error
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+            raise ValueError(f"cannot read the study file {path}: {error}") from error
+    else:
+        checks.known("study", str(study), STUDIES)
+        values = tomllib.loads((SHIPPED / f"{study}.toml").read_text(encoding="utf-8"))
+    for key in values:
+        checks.known("key of the study", key, KEYS)
+    for key in ("title", "experiment", "data", "rows"):
+        if not values.get(key):
+            raise ValueError(f"a study needs {key}, got only {', '.join(values) or 'nothing'}")
+    rows = {name: _row(name, row) for name, row in _table("rows", values["rows"]).items()}
+    data = _table("data", values["data"])
+    return Study(path.stem, **{**values, **(changes or {}), "rows": rows, "data": data})
+
+
+def _row(name: str, values: Mapping[str, Any]) -> Row:
+    for key in values:
+        checks.known(f"key of row {name}", key, ROW_KEYS)
+    search = values.get("search", {})
+    for key, points in search.items():
+        if not isinstance(points, list) or not points:
+            raise TypeError(f"search of row {name} must give a list for {key}, got {points!r}")
+    rest = {key: value for key, value in values.items() if key not in ("set", "search")}
+    return Row(name, settings=values.get("set", {}), search=search, **{"title": name, **rest})
+
+
+def _table(name: str, values: Any) -> Mapping[str, Any]:
+    if not isinstance(values, Mapping) or not all(isinstance(one, Mapping) for one in values.values()):
+        raise TypeError(f"{name} must be a table of sections, got {values!r}")
+    return values
+
+
+def _nested(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys as sections."""
+    found: dict[str, Any] = {}
+    for key, value in candidate.items():
+        top, dot, inner = key.partition(".")
+        found[top] = {**found.get(top, {}), inner: value} if dot else value
+    return found
+
+
+def _matching(kind: str, patterns: str, names: Mapping[str, Any]) -> Iterator[str]:
+    wanted = [pattern.strip() for pattern in patterns.split(",")]
+    for pattern in wanted:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            checks.known(kind, pattern, names)
+    return (name for name in names if any(fnmatchcase(name, pattern) for pattern in wanted))

@@ -1,0 +1,158 @@
+"""What the raw results say: means, paired differences with intervals, win rates and ranks over data sets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+#: metrics of which more is better; coverage has a goal instead, and is not ranked
+HIGHER = ("accuracy", "auroc")
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A mean with a 95 % interval; the interval is NaN where there is too little to tell."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def decided(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Mean ranks over data sets (1 is best), and how far two must be apart by the Nemenyi test."""
+
+    ranks: Mapping[str, float]
+    critical_difference: float
+    friedman_p: float
+    data_sets: int
+
+
+class Values:
+    """One metric of the chosen runs, by data set, row and seed."""
+
+    def __init__(self, rows: Iterable[Mapping[str, str]], metric: str) -> None:
+        self.metric = metric
+        self.found: dict[tuple[str, str], dict[int, float]] = {}
+        for row in rows:
+            if row["chosen"] == "1" and row.get(metric):
+                self.found.setdefault((row["data"], row["row"]), {})[int(row["seed"])] = float(row[metric])
+
+    def seeds(self, data: str, row: str) -> dict[int, float]:
+        """The values of a cell by seed."""
+        return self.found.get((data, row), {})
+
+    @property
+    def data_sets(self) -> list[str]:
+        """All data sets that have values, in order."""
+        return list(dict.fromkeys(data for data, _ in self.found))
+
+    def mean(self, data: str, row: str) -> Effect:
+        """Mean and standard deviation over seeds, as mean ± std."""
+        values = np.array(list(self.seeds(data, row).values()))
+        if not len(values):
+            return Effect(math.nan, math.nan, math.nan, 0)
+        spread = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+        return Effect(float(values.mean()), float(values.mean()) - spread, float(values.mean()) + spread, len(values))
+
+
+def paired(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Effect:
+    """Mean difference over shared seeds with its t interval.
+
+    >>> paired({0: 1.0, 1: 2.0}, {0: 0.5, 1: 1.5, 2: 9.0})
+    Effect(mean=0.5, low=0.5, high=0.5, n=2)
+    """
+    seeds = sorted(set(ours) & set(theirs))
+    differences = np.array([ours[seed] - theirs[seed] for seed in seeds])
+    if len(differences) == 0:
+        return Effect(math.nan, math.nan, math.nan, 0)
+    mean = float(differences.mean())
+    if len(differences) < 2:
+        return Effect(mean, math.nan, math.nan, 1)
+    reach = float(stats.t.ppf(0.975, len(differences) - 1) * stats.sem(differences))
+    return Effect(mean, mean - reach, mean + reach, len(differences))
+
+
+def over_data_sets(ours: Values, row: str, theirs: Values, baseline: str) -> Effect:
+    """Mean over data sets of the paired differences; with five sets or more, a bootstrap over them.
+
+    With fewer, seeds within data sets are all there is: the interval is that of their means.
+    """
+    cells = [paired(ours.seeds(data, row), theirs.seeds(data, baseline)) for data in ours.data_sets]
+    cells = [cell for cell in cells if cell.n]
+    if not cells:
+        return Effect(math.nan, math.nan, math.nan, 0)
+    means = np.array([cell.mean for cell in cells])
+    mean = float(means.mean())
+    if len(means) >= 5:
+        low, high = _bootstrap(means)
+        return Effect(mean, low, high, len(means))
+    if any(cell.n < 2 for cell in cells):
+        return Effect(mean, math.nan, math.nan, len(means))
+    halves = np.array([(cell.high - cell.low) / 2 for cell in cells])
+    reach = float(np.sqrt((halves**2).sum()) / len(halves))
+    return Effect(mean, mean - reach, mean + reach, len(means))
+
+
+def win_rate(ours: Values, row: str, theirs: Values, baseline: str) -> Effect:
+    """Share of data sets and seeds where the row is better, ties half; bootstrap over data sets."""
+    sign = 1 if ours.metric.endswith(HIGHER) else -1
+    shares = []
+    for data in ours.data_sets:
+        mine, other = ours.seeds(data, row), theirs.seeds(data, baseline)
+        if seeds := set(mine) & set(other):
+            shares.append(np.mean([(np.sign(sign * (mine[s] - other[s])) + 1) / 2 for s in seeds]))
+    if not shares:
+        return Effect(math.nan, math.nan, math.nan, 0)
+    found = np.array(shares)
+    low, high = _bootstrap(found) if len(found) >= 5 else (math.nan, math.nan)
+    return Effect(float(found.mean()), low, high, len(found))
+
+
+def ranking(values: Values, rows: Sequence[str]) -> Ranking | None:
+    """Friedman's mean ranks of rows on the data sets that have all of them; None with fewer than three sets.
+
+    Two rows differ at the 5 % level if their mean ranks are further apart than q √(k (k + 1) / (6 N)), with q
+    from the studentised range of k rows over √2 (Nemenyi).
+    """
+    table = np.array(
+        [
+            [values.mean(data, row).mean for row in rows]
+            for data in values.data_sets
+            if all(values.seeds(data, row) for row in rows)
+        ]
+    )
+    if len(table) < 3 or len(rows) < 3:
+        return None
+    sign = -1 if values.metric.endswith(HIGHER) else 1
+    ranks = stats.rankdata(sign * table, axis=1).mean(0)
+    k, n = len(rows), len(table)
+    q = stats.studentized_range.ppf(0.95, k, np.inf) / math.sqrt(2)
+    p = float(stats.friedmanchisquare(*table.T).pvalue)
+    return Ranking(
+        dict(zip(rows, map(float, ranks), strict=True)), float(q * math.sqrt(k * (k + 1) / (6 * n))), p, n
+    )
+
+
+def _bootstrap(values: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Percentile interval of the mean over resampled data sets."""
+    if np.ptp(values) == 0:
+        return float(values[0]), float(values[0])
+    found = stats.bootstrap((values,), np.mean, n_resamples=RESAMPLES, method="percentile", rng=0)
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)

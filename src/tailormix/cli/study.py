@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 Name = Annotated[str, typer.Argument(help="A study (tailormix list studies) or a .toml file.")]
 Data = Annotated[str, typer.Option(help="Data sets: names or patterns, with commas.")]
 Rows = Annotated[str, typer.Option(help="Rows: names or patterns, with commas.")]
-Seeds = Annotated[str | None, typer.Option(help="Seeds, like 0-9 or 1,3,5. Default: as many as the study says.")]
+Seeds = Annotated[
+    str | None, typer.Option(help="Seeds, like 0-9 or 1,3,5. Default: as many as the study says.")
+]
 Budget = Annotated[int | None, typer.Option(min=1, help="Candidates per row, data set and seed.")]
 Add = Annotated[
     list[str] | None, typer.Option("--add", help="A method of yours as one more row: file.py:name.")
@@ -91,7 +93,9 @@ def _forecast(
     rows = []
     for data, row in cells:
         if row.ensemble is not None:
-            rows.append({"data": data, "row": row.name, "runs": (row.members - 1) * len(seeds), "finished": None})
+            rows.append(
+                {"data": data, "row": row.name, "runs": (row.members - 1) * len(seeds), "finished": None}
+            )
             continue
         runs = study.runs(data, row, out, seeds)
         done = sum(result_of(run) is not None for run in runs)

@@ -330,7 +330,7 @@ def risk_coverage_area(certainty: torch.Tensor, correct: torch.Tensor) -> torch.
     >>> risk_coverage_area(torch.tensor([0.9, 0.6]), torch.tensor([0.0, 1.0]))
     tensor(0.7500, dtype=torch.float64)
     """
-    values, index = certainty.unique(return_inverse=True)
+    values, index = torch.unique(certainty, return_inverse=True)
     columns = torch.ones_like(certainty), certainty, correct
     return selective_risk(sums_by_index(index, *columns, size=len(values)))
 

@@ -32,8 +32,8 @@ class ResNet(nn.Module):
     """Stem, then stages whose channels double and (after the first) whose sides halve, then mean and linear.
 
     (n, ``in_channels``, H, W) → (n, ``num_classes``). Stem ``cifar`` is a 3×3 convolution, ``half``
-    the same with stride 2, at a quarter of the cost; ``imagenet`` a 7×7 convolution of stride 2 and, after the
-    first mixing point, a max-pool. ``base_width`` is the number
+    the same with stride 2, at a quarter of the cost; ``imagenet`` a 7×7 convolution of stride 2 and, after
+    the first mixing point, a max-pool. ``base_width`` is the number
     of channels of the first stage: 64, or 16 for depths 8 and 20.
 
     >>> import torch

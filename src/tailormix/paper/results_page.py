@@ -9,7 +9,7 @@ from tailormix.paper.statistics import LEVEL
 from tailormix.reports.numbers import markdown_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 NONE = "–"

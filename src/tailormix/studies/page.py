@@ -104,17 +104,15 @@ def study_page(study: Study, rows: Rows, pictures: Sequence[str]) -> str:
     done = {(row["data"], row["row"]) for row in rows}
     seeds = sorted({int(row["seed"]) for row in rows})
     commits = sorted({row["commit"].removesuffix("+changes")[:10] for row in rows if row["commit"]})
-    head = [
-        f"# {study.title}",
-        "",
+    cells = f"{len(done)} of {len(study.data) * len(study.rows)} cells"
+    made = (
         f"Made by `tailormix results` from [`{study.name}.csv`]({study.name}.csv), which "
         f"`tailormix study {study.name} --results docs/results` writes; do not edit. "
-        f"{len(study.data)} data sets, {len(study.rows)} rows, {len(seeds)} seeds; {len(done)} of "
-        f"{len(study.data) * len(study.rows)} cells are there. For every seed, every row chooses among at most "
-        f"{study.budget} candidates by validation NLL. Commit {', '.join(commits) or 'unknown'}.",
-        "",
-        *([study.note.strip(), ""] if study.note else []),
-    ]
+        f"{len(study.data)} data sets, {len(study.rows)} rows, {len(seeds)} seeds; {cells} are there. "
+        f"For every seed, every row chooses among at most {study.budget} candidates by validation NLL. "
+        f"Commit {', '.join(commits) or 'unknown'}."
+    )
+    head = [f"# {study.title}", "", made, "", *([study.note.strip(), ""] if study.note else [])]
     images = [line for name in pictures for line in (f"![{study.title}]({name})", "")]
     return "\n".join([*head, *images, study_tables(study, rows), ""])
 
@@ -124,7 +122,14 @@ def study_tables(study: Study, rows: Rows) -> str:
     found = [section for section in SECTIONS if any(_has(rows, column.ours) for column in section.columns)]
     lines: list[str] = []
     for section in found:
-        lines += [f"## {section.title}", "", f"{section.text} {_against(study)}", "", *_compared(study, rows, section), ""]
+        lines += [
+            f"## {section.title}",
+            "",
+            f"{section.text} {_against(study)}",
+            "",
+            *_compared(study, rows, section),
+            "",
+        ]
     data_sets = [data for data in study.data if any(row["data"] == data for row in rows)]
     for data in data_sets if len(data_sets) <= MOST_TABLES else ():
         lines += [f"## {data}", "", *_values(study, rows, data, found), ""]
@@ -132,14 +137,10 @@ def study_tables(study: Study, rows: Rows) -> str:
 
 
 def _against(study: Study) -> str:
-    title = study.rows[study.baseline].title
     return (
-        f"Differences from {title}: mean over data sets of paired differences, with a 95 % interval "
-        "(over data sets where there are five or more, else over seeds); **bold** where it leaves out 0. "
-        "Wins: share of data sets and seeds in which the last column but one of NLL is lower."
-        if study.baseline != "erm"
-        else "Differences from plain training: mean over data sets of paired differences, with a 95 % interval "
-        "(over data sets where there are five or more, else over seeds); **bold** where it leaves out 0."
+        f"Differences from {study.rows[study.baseline].title.lower()}: mean over data sets of paired "
+        "differences, with a 95 % interval (over data sets where there are five or more, else over seeds); "
+        "**bold** where it leaves out 0."
     )
 
 
@@ -166,14 +167,14 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
         if order is not None:
             cells.append(f"{order.ranks[name]:.1f}")
         body.append(cells)
-    notes = []
-    if order is not None:
-        notes = [
-            "",
-            f"Ranks by `{ranked}` on {order.data_sets} data sets: two rows differ (Nemenyi, 5 %) if their mean "
-            f"ranks are more than {order.critical_difference:.2f} apart; Friedman p = {order.friedman_p:.2g}.",
-        ]
-    return [*markdown_table(header, body), *notes]
+    if order is None:
+        return markdown_table(header, body)
+    note = (
+        f"Wins and ranks are by `{ranked}`. On {order.data_sets} data sets two rows differ (Nemenyi, 5 %) if "
+        f"their mean ranks are more than {order.critical_difference:.2f} apart; Friedman p = "
+        f"{order.friedman_p:.2g}."
+    )
+    return [*markdown_table(header, body), "", note]
 
 
 def _values(study: Study, rows: Rows, data: str, sections: Iterable[Section]) -> list[str]:

@@ -33,7 +33,9 @@ PANELS = (
 def differences(study: Study, rows: Rows) -> Figure:
     """One panel per metric, one line per row: the mean paired difference from plain training, and 95 %."""
     panels = [panel for panel in PANELS if any(row.get(panel[1]) for row in rows)]
-    names = [name for name in study.rows if name != study.baseline and any(row["row"] == name for row in rows)]
+    names = [
+        name for name in study.rows if name != study.baseline and any(row["row"] == name for row in rows)
+    ]
     figure = new_figure(2.0 + 2.5 * len(panels), 0.9 + 0.27 * len(names))
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for one, (title, ours, theirs, scale) in zip(axes, panels, strict=True):
@@ -41,7 +43,9 @@ def differences(study: Study, rows: Rows) -> Figure:
         one.set_title(title, fontsize=9, color=INK)
     axes[0].set_yticks(range(len(names)), [study.rows[name].title for name in names])
     axes[0].invert_yaxis()
-    figure.supxlabel("difference from plain training (points of 100 for ECE and AUROC)", fontsize=8, color=QUIET)
+    figure.supxlabel(
+        "difference from plain training (points of 100 for ECE and AUROC)", fontsize=8, color=QUIET
+    )
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Raw results: one CSV row per run, with its settings, versions and every metric, to be ranked again by anyone."""
+"""Raw results: one CSV row per run, with settings, versions and every metric, for anyone to rank again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,17 @@ DETECTION = ("auroc", "fpr95")
 METRICS = (*CLASSIFICATION, *REGRESSION, *DETECTION)
 #: stages of a result, and the prefix of their columns; a temperature keeps accuracy and hardly moves AURC
 STAGES = {"before": "", "after temperature": "ts_", "after variance scaling": "vs_"}
-LAST = ("temperature", "strength", "disagreement", "selected_by", "seconds", "run", "commit", "torch", "tailormix")
+LAST = (
+    "temperature",
+    "strength",
+    "disagreement",
+    "selected_by",
+    "seconds",
+    "run",
+    "commit",
+    "torch",
+    "tailormix",
+)
 
 
 def collect(
@@ -95,9 +105,7 @@ def metrics_of(result: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def _ensembles(
-    study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]
-) -> list[dict[str, Any]]:
+def _ensembles(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> list[dict[str, Any]]:
     """A row for every seed whose members are finished: their averaged answers, calibrated anew."""
     rows = []
     for run in choose(study.runs(data, study.rows[str(row.ensemble)], out, seeds)).values():
@@ -127,7 +135,10 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
     text = io.StringIO()
     writer = csv.DictWriter(text, (*FACTS, *metrics, *LAST), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(sorted(as_text(rows), key=lambda row: (row["data"], row["row"], int(row["seed"]), row["candidate"])))
+    writer.writerows(
+        sorted(as_text(rows), key=lambda row: (row["data"], row["row"], int(row["seed"]), row["candidate"]))
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
     return write_atomically(path, text.getvalue())
 
 
@@ -143,7 +154,7 @@ def read_csv(path: Path) -> list[RawRow]:
 
 
 def update_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
-    """Write the rows into a file that may hold others: those of the same data set, row and seed are replaced."""
+    """Write into a file that may hold other rows: those of the same data set, row and seed are replaced."""
     new = {_cell(row) for row in rows}
     kept: Iterable[Mapping[str, Any]] = read_csv(path) if path.is_file() else []
     return write_csv([*(row for row in kept if _cell(row) not in new), *rows], path)

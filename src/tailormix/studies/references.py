@@ -1,4 +1,4 @@
-"""Classifiers of other packages beside our networks: the same rows, the same temperature, the same metrics."""
+"""Classifiers of other packages beside our networks, on the same rows, calibrated and measured alike."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def arrays(split: Split) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 
 def log_probabilities(model: Any, split: Split, classes: int) -> torch.Tensor:
-    """log p (n, classes); classes that the training rows do not have keep the smallest probability."""
+    """Log p (n, classes); classes that the training rows do not have keep the smallest probability."""
     found = np.full((len(split), classes), SMALLEST)
     found[:, np.asarray(model.classes_, dtype=int)] = model.predict_proba(arrays(split)[0])
     return torch.from_numpy(found).clamp_min(SMALLEST).log()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tailormix.experiments.running import finished_result, run_experiment, run_together
 from tailormix.studies import references
-from tailormix.studies.study import Row
 from tailormix.training.joint_step import NotStackable
 from tailormix.training.trainer import NonFiniteLoss
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from tailormix.studies.study import Run, Study
+    from tailormix.studies.study import Row, Run, Study
 
 MOST_TOGETHER = 32  # models in one batch of models: more gain little and need memory
 
@@ -66,7 +65,7 @@ def result_of(run: Run) -> dict[str, Any] | None:
 
 
 def choose(runs: Sequence[Run]) -> dict[int, Run]:
-    """The candidate of every seed with the lowest validation NLL; seeds with unfinished candidates have none."""
+    """The candidate with the lowest validation NLL of every seed whose candidates are all finished."""
     chosen: dict[int, tuple[float, Run]] = {}
     unfinished = set()
     for run in runs:
@@ -79,7 +78,7 @@ def choose(runs: Sequence[Run]) -> dict[int, Run]:
 
 
 def validation_nll(result: dict[str, Any]) -> float:
-    """What candidates are chosen by: of classes before any calibration, of real targets with their scale fitted.
+    """What candidates are chosen by: classes before any calibration, real targets with variance scaling.
 
     >>> validation_nll({"validation": {"before": {"nll": 0.5}}})
     0.5

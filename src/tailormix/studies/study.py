@@ -127,7 +127,7 @@ class Study:
                         self._experiment(data, row, candidate, 0)
 
     def cells(self, data: str = "*", rows: str = "*") -> list[tuple[str, Row]]:
-        """Data sets and rows that match patterns (with commas); a pattern that matches nothing is an error."""
+        """Data sets and rows that match patterns, with commas; a pattern that matches nothing is an error."""
         return [
             (one, self.rows[row])
             for one in _matching("data set", data, self.data)

@@ -69,7 +69,9 @@ class Values:
         if not len(values):
             return Effect(math.nan, math.nan, math.nan, 0)
         spread = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-        return Effect(float(values.mean()), float(values.mean()) - spread, float(values.mean()) + spread, len(values))
+        return Effect(
+            float(values.mean()), float(values.mean()) - spread, float(values.mean()) + spread, len(values)
+        )
 
 
 def paired(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Effect:

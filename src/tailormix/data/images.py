@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from tailormix import checks
 from tailormix.data.augment import ImageTransform, normalisation
 from tailormix.data.files.location import damaged, missing
 from tailormix.data.preprocessing import ImagePreprocessing
@@ -45,7 +46,7 @@ _TINY_CLASSES, _TINY_TRAIN, _TINY_TEST, _TINY_SIDE = 200, 500, 50, 64  # images 
 
 
 def load_cifar10(
-    root: Path, seed: int, *, validation: float = 0.1, limit: int | None = None, augment: bool = True
+    root: Path, seed: int, *, validation: float = 0.1, limit: int | None = None, augment: bool | str = True
 ) -> DataSplits:
     """Read 50 000 training and 10 000 test images (3, 32, 32); shifts of up to 4 pixels, and flips."""
     folder = root / "cifar-10-batches-bin"
@@ -58,7 +59,7 @@ def load_cifar10(
 
 
 def load_cifar100(
-    root: Path, seed: int, *, validation: float = 0.1, limit: int | None = None, augment: bool = True
+    root: Path, seed: int, *, validation: float = 0.1, limit: int | None = None, augment: bool | str = True
 ) -> DataSplits:
     """Read 50 000 training and 10 000 test images (3, 32, 32); shifts of up to 4 pixels, and flips."""
     folder = root / "cifar-100-binary"
@@ -76,7 +77,7 @@ def cifar100_class_names(root: Path) -> tuple[str, ...]:
 
 
 def load_fashion_mnist(
-    root: Path, seed: int, *, validation: float = 0.1, limit: int | None = None, augment: bool = True
+    root: Path, seed: int, *, validation: float = 0.1, limit: int | None = None, augment: bool | str = True
 ) -> DataSplits:
     """Read 60 000 training and 10 000 test images (1, 28, 28); shifts of up to 2 pixels, and flips."""
     folder, classes = root / "fashion-mnist", FASHION_MNIST_CLASSES
@@ -126,7 +127,7 @@ def load_tiny_imagenet(
     *,
     validation: float = 0.1,
     limit: int | None = None,
-    augment: bool = True,
+    augment: bool | str = True,
     slice: str | None = None,  # noqa: A002 - the option's name on the command line
 ) -> DataSplits:
     """Read the training images, and the labelled ``val`` folder as test; shifts of up to 4 pixels, and flips.
@@ -152,18 +153,21 @@ def image_splits(
     seed: int,
     validation: float,
     limit: int | None,
-    augment: bool,
+    augment: bool | str,
     pad: int = 4,
 ) -> DataSplits:
     """Split images that are published with a test set; validation is taken from the training rows.
 
-    Validation and test are never augmented. ``limit`` is the number of training and validation rows. The ids
-    of the test rows follow those of the training rows.
+    Validation and test are never augmented; ``augment="flip"`` flips training images and does not shift them.
+    ``limit`` is the number of training and validation rows. The ids of the test rows follow those of the
+    training rows.
     """
     (images, labels), (test_images, test_labels) = train, test
     kept, held = train_rows(labels, seed, validation, limit)
     scale, shift = normalisation(*mean_std)
     plain = ImageTransform(scale, shift)
+    if not isinstance(augment, bool):
+        pad = {"flip": 0}[checks.known("augment", augment, ("flip",))]
     augmented = ImageTransform(scale, shift, pad=pad, flip=True) if augment else plain
     test_ids = torch.arange(len(labels), len(labels) + len(test_labels))
     return DataSplits(

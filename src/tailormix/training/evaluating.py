@@ -6,6 +6,8 @@ released protocol uses the test split for both, and its result says so.
 
 from __future__ import annotations
 
+import re
+import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +18,7 @@ from tailormix.calibration.predictions import Predictions, save_predictions
 from tailormix.calibration.temperature import PRIOR, TemperatureScaling
 from tailormix.calibration.variance import VarianceScaling
 from tailormix.metrics.classification import accuracy, ece, nll, summary
+from tailormix.metrics.detection import auroc, fpr95
 from tailormix.metrics.regression import mae, mape, regression_summary, rmse
 from tailormix.training.run_folder import CALIBRATOR
 from tailormix.training.seeding import Stream, derive, share
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 ROWS = 1024  # of one pass without gradient: fast enough, and small enough for a series of 321 clients
 #: the test split has the name that ``tailormix evaluate FOLDER`` looks for
 FILES = {"validation": "validation.npz", "test": "predictions.npz"}
+CORRUPTED = re.compile("[a-z-]+-[1-5]")  # shifted test parts that are corrupted images, like jpeg-3
 #: what a result calls the metrics after each kind of calibrator
 AFTER = {"temperature": "after temperature", "variance": "after variance scaling"}
 
@@ -86,7 +90,51 @@ def evaluate(setup: Setup, fabric: Fabric, settings: Settings, path: Path) -> di
     result, calibrator = calibrated_metrics(found, settings)
     if calibrator is not None and fabric.is_global_zero:
         calibrator.save(path / CALIBRATOR)
+    if setup.data.shifts:
+        result["shifts"] = shift_metrics(setup, found["test"], calibrator, fabric, settings)
     return result
+
+
+def shift_metrics(
+    setup: Setup,
+    test: Predictions,
+    calibrator: TemperatureScaling | VarianceScaling | None,
+    fabric: Fabric,
+    settings: Settings,
+) -> dict[str, Any]:
+    """Metrics on every shifted test part, with the calibrator of clean validation rows.
+
+    Corrupted images, ``KIND-SEVERITY``, are reported each and as their mean. A part without known classes is
+    reported by how well low confidence finds it among the test rows.
+    """
+    found: dict[str, Any] = {}
+    corrupted: dict[str, dict[str, dict[str, float]]] = {}
+    for name, split in setup.data.shifts.items():
+        logits, targets = outputs(setup.model, split, fabric, settings), split.targets.cpu()
+        stages = {"before": (test.logits, logits)}
+        if calibrator is not None:
+            stages[AFTER[calibrator.kind]] = calibrator.transform(test.logits), calibrator.transform(logits)
+        if bool((targets < 0).all()):
+            found[name] = {stage: detection(*pair) for stage, pair in stages.items()}
+            continue
+        measured = {stage: summary(pair[1], targets, from_logits=True) for stage, pair in stages.items()}
+        (corrupted if CORRUPTED.fullmatch(name) else found)[name] = measured
+    if corrupted:
+        means = {
+            stage: {
+                metric: statistics.fmean(part[stage][metric] for part in corrupted.values())
+                for metric in metrics
+            }
+            for stage, metrics in next(iter(corrupted.values())).items()
+        }
+        found["corrupted"] = {**means, "conditions": len(corrupted), "parts": corrupted}
+    return found
+
+
+def detection(known: Tensor, unknown: Tensor) -> dict[str, float]:
+    """How well the largest probability tells known from unknown inputs, from their logits."""
+    scores = [logits.double().softmax(1).amax(1).numpy() for logits in (known, unknown)]
+    return {"auroc": auroc(*scores), "fpr95": fpr95(*scores)}
 
 
 def calibrated_metrics(

@@ -129,7 +129,7 @@ def test_runs_that_cannot_be_trained_together_say_why_before_training(tmp_path, 
 
 
 def test_runs_with_other_options_of_their_loss_are_not_trained_together(tmp_path: Path) -> None:
-    """At the first step a smoothed loss is about log C, whatever is smoothed: comparing losses tells nothing."""
+    """At first a smoothed loss is about log C, whatever is smoothed: comparing losses tells nothing."""
     settings = ["loss=ls", "epochs=1"]
     given = [read("moons", [*settings, f"loss.alpha={alpha}"]) for alpha in (0.05, 0.2)]
     with pytest.raises(NotStackable, match="must have the same loss"):

@@ -34,6 +34,8 @@ EXTRAS = {
     "optuna": "tune",
     "onnx": "export",
     "onnxscript": "export",
+    "catboost": "study",
+    "xgboost": "study",
     "accelerate": "huggingface",
     "transformers": "huggingface",
     "lightning": "lightning",

@@ -37,17 +37,13 @@ SMALLEST = 1e-12  # probability whose logarithm is taken: trees may say 0
 
 
 def build(name: str, options: Mapping[str, Any], seed: int) -> Any:
-    """The classifier of that name; one that is not installed says how to get it.
+    """The classifier of that name.
 
     >>> build("hist-gradient-boosting", {"max_iter": 5}, seed=0)
     HistGradientBoostingClassifier(max_iter=5, random_state=0)
     """
     module, kind, fixed = REFERENCES[checks.known("reference", name, REFERENCES)]
-    try:
-        found = importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise ValueError(f"reference {name} needs the package {package}: pip install {package}") from error
+    found = importlib.import_module(module)
     return getattr(found, kind)(**fixed, **options, random_state=seed)
 
 

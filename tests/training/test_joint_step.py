@@ -49,7 +49,7 @@ def images(rows=8):
 
 def assert_same_as_single_steps(steps, batches):
     singles = copy.deepcopy(steps)
-    joint = JointStep(steps)
+    joint = JointStep(steps, trace_after=0)
     losses = joint.losses(batches)
     losses.sum().backward()
     for k, (step, single, batch, loss) in enumerate(zip(steps, singles, batches, losses, strict=True)):
@@ -94,7 +94,7 @@ def test_the_history_of_a_criterion_is_that_of_single_steps():
         for step, criterion in zip(steps_of(small_network, [ERM()] * MEMBERS), criteria, strict=True)
     ]
     singles = copy.deepcopy(steps)
-    joint = JointStep(steps)
+    joint = JointStep(steps, trace_after=1)
     for number in range(3):
         batches = [
             dataclasses.replace(batch, options={"ids": torch.arange(8)}) for batch in batches_of(x, y, number)
@@ -121,7 +121,7 @@ def test_fifty_steps_end_where_single_runs_end():
     x, y = torch.rand(50, MEMBERS, 16, 5), torch.rand(50, MEMBERS, 16, 1)
     steps = steps_of(lambda: build("fcn3"), [SKMixup()] * MEMBERS)
     singles = copy.deepcopy(steps)
-    joint = JointStep(steps)
+    joint = JointStep(steps, trace_after=20)
     optimiser = torch.optim.Adam(joint.parameters.values(), lr=0.01)
     for number in range(50):
         joint.losses(batches_of(x[number], y[number], first=100 * number)).sum().backward()
@@ -147,9 +147,18 @@ def test_members_of_one_seed_draw_the_same():
     assert losses[0] == losses[2] != losses[1]
 
 
+def test_traced_steps_are_the_steps_themselves_bit_by_bit():
+    x, y = images()
+    losses = {}
+    for trace_after in (0, 99):
+        joint = JointStep(steps_of(small_network, [SKMixup()] * MEMBERS), trace_after=trace_after)
+        losses[trace_after] = [joint.losses(batches_of(x, y, first)).tolist() for first in range(3)]
+    assert losses[0] == losses[99]
+
+
 def test_a_smaller_last_batch_gets_its_own_draws():
     x, y = torch.rand(MEMBERS, 8, 5), torch.rand(MEMBERS, 8, 1)
-    joint = JointStep(steps_of(lambda: build("fcn3"), [Mixup()] * MEMBERS))
+    joint = JointStep(steps_of(lambda: build("fcn3"), [Mixup()] * MEMBERS), trace_after=0)
     assert joint.losses(batches_of(x, y)).shape == (MEMBERS,)
     assert joint.losses(batches_of(x[:, :3], y[:, :3])).shape == (MEMBERS,)
 
@@ -162,7 +171,7 @@ def test_a_strength_that_changes_is_seen_by_the_next_step():
         for value in values
     ]
     x, y = images()
-    joint = JointStep(steps_of(small_network, methods))
+    joint = JointStep(steps_of(small_network, methods), trace_after=1)
     before = joint.losses(batches_of(x, y)).detach()
     values[1].fill_(8.0)
     after = joint.losses(batches_of(x, y)).detach()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
@@ -24,12 +24,13 @@ from tailormix import checks
 from tailormix.training.seeding import reseed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tailormix.components import Criterion
     from tailormix.method import Method, Step
     from tailormix.training.optimisation import TrainingBatch
 
+TRACE_AFTER = 100  # steps: a trace takes about as long as it saves in so many
 NUMBERS = (torch.rand, torch.randint)  # the functions that methods draw by
 
 
@@ -72,7 +73,7 @@ class JointStep:
     (torch.Size([4]), torch.Size([4, 3, 2]))
     """
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[Step], *, trace_after: int = TRACE_AFTER) -> None:
         if not steps:
             raise ValueError("steps must hold at least one member, got none")
         _check_alike([step.model for step in steps])
@@ -85,14 +86,15 @@ class JointStep:
         self.parameters = {name: _stack_parameters([p[name] for p in parameters]) for name in parameters[0]}
         self.buffers = {name: _stack_buffers([b[name] for b in buffers]) for name in buffers[0]}
         self._draws: dict[Any, list[_Draw]] = {}
-        self._programs: dict[Any, Callable[..., Sequence[Any]]] = {}
+        self._trace_after = trace_after
+        self._seen: Counter[Any] = Counter()
+        self._traces: dict[Any, Callable[..., Sequence[Any]]] = {}
 
-    def losses(self, batches: JointBatch | Sequence[TrainingBatch], *, traced: bool = True) -> Tensor:
+    def losses(self, batches: JointBatch | Sequence[TrainingBatch]) -> Tensor:
         """The loss of each member on its own batch with the draws of its own seed, (k,).
 
-        The first batch of a shape is traced, and the others replay that: the same operations, without the
-        Python around them. A step of ten Airfoil networks takes half the time that way. ``traced=False`` is
-        for a single step.
+        Once many batches of a shape were seen, the step is traced and then replayed: the same operations,
+        without the Python around them. A step of ten Airfoil networks takes half the time that way.
         """
         batch = batches if isinstance(batches, JointBatch) else JointBatch.of(batches)
         key, draws = self._draw(batch)
@@ -104,13 +106,14 @@ class JointStep:
             *draws,
             *(tensor.contiguous() for tensor in rows),  # a trace holds for one memory layout
         ]
-        program = self._programs.get(key)
+        program = self._traces.get(key) or partial(
+            self._losses_and_gradients, len(draws), tuple(batch.options)
+        )
+        self._seen[key] += 1
         with checks.trusted():
-            if program is None:
-                program = partial(self._losses_and_gradients, len(draws), tuple(batch.options))
-            if traced and key not in self._programs:  # on copies, since a pass may change buffers
+            if self._seen[key] == self._trace_after + 1:  # on copies, since a pass may change buffers
                 program = make_fx(program)(*(tensor.detach().clone() for tensor in tensors))
-                self._programs[key] = program
+                self._traces[key] = program
             losses: Tensor = _Losses.apply(  # type: ignore[no-untyped-call]
                 program, len(self.parameters), *tensors
             )
@@ -152,8 +155,8 @@ class JointStep:
             found = iter(torch.autograd.grad(losses.sum(), trained, allow_unused=True))
         for name, value in changed.items():
             buffers[name].copy_(value)
-        gradients = [next(found) if p.requires_grad else None for p in self.parameters.values()]
-        return losses.detach(), *gradients
+        gradients = (next(found) if p.requires_grad else None for p in self.parameters.values())
+        return losses.detach(), *(None if each is None else each.contiguous() for each in gradients)
 
     def _loss(
         self,
@@ -176,13 +179,14 @@ class JointStep:
         key = (batch.x.shape, batch.y.shape, tuple(batch.options), self.steps[0].training)
         if key not in self._draws:
             self._draws[key] = _record(self.steps[0], batch)
-        drawn: dict[int, list[Tensor]] = {}  # members of one seed draw the same
-        for seed in batch.seeds:
-            if seed not in drawn:
+        stacks = [draw.empty(len(batch.seeds)) for draw in self._draws[key]]
+        drawn: dict[int, int] = {}  # members of one seed draw the same
+        for k, seed in enumerate(batch.seeds):
+            if (same := drawn.setdefault(seed, k)) == k:
                 reseed(seed, batch.x.device)
-                drawn[seed] = [draw() for draw in self._draws[key]]
-        members = [drawn[seed] for seed in batch.seeds]
-        return key, [torch.stack(values) for values in zip(*members, strict=True)]
+            for draw, stack in zip(self._draws[key], stacks, strict=True):
+                draw.fill(stack[k]) if same == k else stack[k].copy_(stack[same])
+        return key, [draw.scaled(stack) for draw, stack in zip(self._draws[key], stacks, strict=True)]
 
 
 class _Losses(torch.autograd.Function):
@@ -200,7 +204,7 @@ class _Losses(torch.autograd.Function):
     @staticmethod
     def backward(context: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
         gradients = [
-            None if each is None else (each * outer[0].view(-1, *(1,) * (each.dim() - 1))).contiguous()
+            None if each is None else each * outer[0].view(-1, *(1,) * (each.dim() - 1))
             for each in context.gradients
         ]
         return None, None, *gradients, *(None,) * context.others
@@ -214,7 +218,7 @@ def check_joint(steps: Sequence[Step], batches: Sequence[TrainingBatch]) -> None
         torch.no_grad(),
     ):
         try:
-            joint = JointStep(copies).losses(batches, traced=False)
+            joint = JointStep(copies).losses(batches)
         except RuntimeError as error:  # what vmap cannot do
             raise NotStackable(
                 f"these models cannot be trained together: {str(error).split('. ')[0]}"
@@ -336,13 +340,28 @@ def _stack_options(options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return stacked
 
 
-#: makes the random numbers of one call anew, from torch's generator
-_Draw = Callable[[], Tensor]
+@dataclasses.dataclass(frozen=True)
+class _Draw:
+    """One call that draws random numbers: ``torch.rand``, ``torch.randint``, or dropout by its ``rate``."""
 
+    result: Tensor
+    function: Callable[..., Tensor] | None = None
+    rate: float = 0.0
 
-def _dropout_mask(shape: torch.Size, device: torch.device, rate: float) -> Tensor:
-    """What ``functional.dropout`` multiplies its input by."""
-    return torch.empty(shape, device=device).bernoulli_(1 - rate).div_(1 - rate)
+    def empty(self, members: int) -> Tensor:
+        """Room for the numbers of all members, (k, ...)."""
+        return self.result.new_empty(members, *self.result.shape)
+
+    def fill(self, row: Tensor) -> None:
+        """Draw the numbers of one member from torch's generator, as the call itself would."""
+        if self.function is None:
+            row.bernoulli_(1 - self.rate)
+        else:
+            self.function(out=row)
+
+    def scaled(self, stack: Tensor) -> Tensor:
+        """What a method sees, or what dropout multiplies its input by."""
+        return stack.div_(1 - self.rate) if self.rate else stack
 
 
 def _record(step: Step, batch: JointBatch) -> list[_Draw]:
@@ -355,7 +374,7 @@ def _record(step: Step, batch: JointBatch) -> list[_Draw]:
         state = torch.get_rng_state()
         reseed(batch.seeds[0], device)
         for draw in recorded.draws:
-            draw()
+            draw.fill(draw.empty(1)[0])
         if not torch.equal(state, torch.get_rng_state()):
             raise NotStackable(
                 "models trained together may draw by torch.rand, torch.randint and dropout only"
@@ -375,11 +394,12 @@ class _Record(TorchFunctionMode):
         self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        found = function(*args, **kwargs)
         if function in NUMBERS:
-            self.draws.append(partial(function, *args, **kwargs))
+            self.draws.append(_Draw(found, partial(function, *args, **kwargs)))
         elif function is functional.dropout and (rate := _dropout_rate(*args, **kwargs)):
-            self.draws.append(partial(_dropout_mask, args[0].shape, args[0].device, rate))
-        return function(*args, **kwargs)
+            self.draws.append(_Draw(found, rate=rate))
+        return found
 
 
 class _Replay(TorchFunctionMode):

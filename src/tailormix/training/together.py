@@ -114,7 +114,7 @@ class _Front:
         """Take the steps of the epoch up to the one numbered ``last``; the errors of runs that diverge."""
         for each in self.members:
             each.refresh_bank()
-            each.step.train()
+        self.joint.module.train()
         started = [time.monotonic() - each.state.seconds for each in self.members]
         total = torch.tensor([each.state.loss for each in self.members], dtype=torch.float64)
 
@@ -125,15 +125,16 @@ class _Front:
 
         first = self.members[0].state.step
         for step, batch in zip(range(first, last), self._batches(), strict=False):
-            losses = self._step(batch)
-            if not (finite := losses.isfinite()).all():
+            losses = self.joint.losses(batch)
+            if not losses.isfinite().all():  # the weights are still good
                 tell(step)
                 return {
                     k: each.non_finite("the loss is not finite", each.steps_done)
-                    for (k, each), good in zip(self.trainers.items(), finite.tolist(), strict=True)
-                    if not good
+                    for (k, each), loss in zip(self.trainers.items(), losses.tolist(), strict=True)
+                    if not math.isfinite(loss)
                 }
-            total += losses.cpu()
+            self._update(losses)
+            total += losses.detach().cpu()
             due = min(each.saved_at + each.settings.checkpoint_every for each in self.members)
             if signal() or time.monotonic() >= due:
                 tell(step + 1)
@@ -142,17 +143,14 @@ class _Front:
         tell(last)
         return {}
 
-    def _step(self, batch: JointBatch) -> Tensor:
-        """One step of all; the losses (k,). Nothing changes where one is not finite."""
-        losses = self.joint.losses(batch)
-        if losses.isfinite().all():
-            losses.sum().backward()  # type: ignore[no-untyped-call]
-            clip_gradients(list(self.joint.parameters.values()), self.clips)
-            for block in self.blocks:
-                block.step()
-            for stack in self.joint.parameters.values():
-                stack.grad = None
-        return losses.detach()
+    def _update(self, losses: Tensor) -> None:
+        """One step of the optimisers, down the gradients of these losses (k,)."""
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+        clip_gradients(list(self.joint.parameters.values()), self.clips)
+        for block in self.blocks:
+            block.step()
+        for stack in self.joint.parameters.values():
+            stack.grad = None
 
     def _batches(self) -> Iterator[JointBatch]:
         """The remaining batches of the epoch."""

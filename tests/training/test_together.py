@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tailormix.experiments import read, run_experiment
+from tailormix.experiments import building, read, run_experiment
 from tailormix.experiments.running import run_together
 from tailormix.training import Interrupted, NonFiniteLoss, checkpoint
 from tailormix.training.joint_step import NotStackable
@@ -64,12 +64,18 @@ def test_every_run_ends_like_its_own_single_run(tmp_path, name, settings):
     assert results[0]["execution"]["together"] == 2
 
 
-def test_runs_may_differ_in_numbers(tmp_path):
+def test_runs_may_differ_in_numbers(tmp_path, monkeypatch):
+    """And in their optimiser; the data of one split is loaded once."""
     wanted = [
         *experiments("method.tau_max=0.1", "optimiser.lr=0.001", seeds=(0,)),
         *experiments("method.tau_max=2.0", "optimiser.lr=0.003", seeds=(0,)),
+        *experiments("optimiser=sgd", "optimiser.momentum=0", seeds=(0,)),
     ]
-    results = run_together(wanted, folders(tmp_path / "together", 2))
+    loaded = []
+    load = building.load_data
+    monkeypatch.setattr(building, "load_data", lambda each: loaded.append(each) or load(each))
+    results = run_together(wanted, folders(tmp_path / "together", 3))
+    assert len(loaded) == 1
     for k, experiment in enumerate(wanted):
         single = run_experiment(experiment, tmp_path / "single" / f"seed-{k}")
         assert close(without_times(results[k]), without_times(single))

@@ -38,9 +38,14 @@ if TYPE_CHECKING:
     from tailormix.experiments.experiment import Experiment
 
 
-def build(experiment: Experiment, device: torch.device | str = "cpu") -> Setup:
-    """Load the data onto ``device`` and build the rest to fit it; weights come from torch's generator."""
-    splits = load_data(experiment).to(device)
+def build(
+    experiment: Experiment, device: torch.device | str = "cpu", loaded: dict[str, DataSplits] | None = None
+) -> Setup:
+    """Load the data onto ``device`` and build the rest to fit it; weights come from torch's generator.
+
+    ``loaded`` holds data by what it was loaded from: experiments that are given the same one share it.
+    """
+    splits = _shared_data(experiment, device, {} if loaded is None else loaded)
     if len(splits.train) == 0:
         raise ValueError(f"data set {splits.name} has no training rows: it is for testing only")
     model = build_model(experiment.model.name, model_arguments(experiment, splits))
@@ -52,6 +57,19 @@ def build(experiment: Experiment, device: torch.device | str = "cpu") -> Setup:
     if experiment.training.embeddings.options.get("every"):
         check_bank(method, splits)
     return Setup(splits, model, method, _criterion(experiment, splits), auto)
+
+
+def _shared_data(
+    experiment: Experiment, device: torch.device | str, loaded: dict[str, DataSplits]
+) -> DataSplits:
+    """The experiment's data on ``device``; of a plug-in anew, since it may draw from torch's generator."""
+    name, options = experiment.data.name, experiment.data.options
+    if plugins.is_plugin(name):
+        return load_data(experiment).to(device)
+    key = repr((name, sorted(options.items()), options.get("split_seed", experiment.training.seed)))
+    if key not in loaded:
+        loaded[key] = load_data(experiment).to(device)
+    return loaded[key]
 
 
 def check_bank(method: Method, splits: DataSplits) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from lightning_fabric import Fabric
 
+    from tailormix.data.splits import DataSplits
     from tailormix.experiments.experiment import Experiment
     from tailormix.training.progress import Reporter
     from tailormix.training.trainer import Setup
@@ -100,9 +101,15 @@ def run_together(
         stack.enter_context(
             torch.random.fork_rng(devices=[fabric.device] if fabric.device.type == "cuda" else [])
         )
+        loaded: dict[str, DataSplits] = {}
         runs = [
             make_run(
-                experiments[k], paths[k], fabric, say if k == todo[0] else lambda _: None, together=len(todo)
+                experiments[k],
+                paths[k],
+                fabric,
+                say if k == todo[0] else lambda _: None,
+                together=len(todo),
+                loaded=loaded,
             )
             for k in todo
         ]
@@ -138,8 +145,12 @@ def make_run(
     *,
     allow_other_ranks: bool = False,
     together: int = 1,
+    loaded: dict[str, DataSplits] | None = None,
 ) -> tuple[Callable[[], Setup], dict[str, Any]]:
-    """What builds the run, and facts for its result. The folder is claimed when everything is built."""
+    """What builds the run, and facts for its result. The folder is claimed when everything is built.
+
+    ``loaded`` is data that runs share, as in :func:`tailormix.experiments.building.build`.
+    """
     settings = experiment.training
     execution = check_execution(path, fabric.world_size, settings.batch, allow_other_ranks)
     execution |= {"together": together} if together > 1 else {}
@@ -153,7 +164,7 @@ def make_run(
     }
 
     def make() -> Setup:
-        setup = building.build(experiment, fabric.device)
+        setup = building.build(experiment, fabric.device, loaded)
         if fabric.is_global_zero:
             write_record(experiment, path, execution)
             save_description(path, experiment, setup.data)

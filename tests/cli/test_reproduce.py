@@ -88,6 +88,32 @@ def test_a_second_call_runs_only_what_is_missing_and_a_third_nothing(
     assert kept["versions"]["tailormix"]
 
 
+def test_rows_that_differ_in_numbers_are_trained_together(ran: tuple[Path, Any], tmp_path: Path) -> None:
+    """Two strengths of Mixup form one group; a folder of ERM is blocked, which keeps its own group apart."""
+    other = TABLE.replace('name = "others"', 'name = "mixup-one"').replace(
+        "reported = true", 'method = { name = "mixup", alpha = 1.0 }'
+    )
+    table, runs = write_table(tmp_path, other), tmp_path / "runs"
+    planned = plan_runs(read_table(table), runs, rows=["plain"], seeds=[0, 1]).runs
+    blocked = next(run.path for run in planned if (run.row, run.seed) == ("erm", 1))
+    blocked.mkdir(parents=True)
+    (blocked / "checkpoints").write_text("")
+    done = call("reproduce", table, "--rows", "plain", "--seeds", "0-1", "--together", "--out", runs)
+    assert done.exit_code == 1
+    assert "2 runs like" in done.stderr
+    assert "are trained one by one: cannot write into" in done.stderr
+    assert "1/2 done" in done.stderr or "2/2 done" in done.stderr
+    for run in planned:
+        if run.row == "erm":
+            continue
+        result = json.loads((run.path / "result.json").read_text())
+        assert result["execution"]["together"] == 4
+        if run.row == "mixup-half":
+            alone = ran[0] / "runs" / run.name / f"seed-{run.seed}" / "result.json"
+            single = json.loads(alone.read_text())
+            assert result["test"]["before"]["nll"] == pytest.approx(single["test"]["before"]["nll"], rel=1e-3)
+
+
 def test_the_page_is_made_of_the_files_alone(ran: tuple[Path, Any], tmp_path: Path) -> None:
     folder, _ = ran
     shutil.copytree(folder / "results", tmp_path / "results")

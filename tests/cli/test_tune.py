@@ -54,6 +54,28 @@ def test_the_best_setting_becomes_an_experiment_file(tmp_path: Path) -> None:
     assert "settings running in other processes: 1" in told(shared)
 
 
+def test_a_grid_is_trained_together(tmp_path: Path) -> None:
+    done = call(*QUICK, *OVER, "--together", "--out", tmp_path / "together", "--json")
+    assert done.exit_code == 0, done.stderr
+    alone = call(*QUICK, *OVER, "--out", tmp_path / "alone", "--json")
+    found, expected = (json.loads(each.stdout)["trials"] for each in (done, alone))
+    assert [row["values"] for row in found] == [row["values"] for row in expected]
+    for row, single in zip(found, expected, strict=True):
+        assert row["metrics"]["nll"] == pytest.approx(single["metrics"]["nll"], rel=1e-3)
+    results = [json.loads(path.read_text()) for path in (tmp_path / "together").rglob("result.json")]
+    assert [result["execution"]["together"] for result in results] == [2] * 4
+
+
+def test_what_is_no_grid_is_tried_one_by_one(tmp_path: Path) -> None:
+    over = ["--over", "method.tau_std=0.25..1", "--trials", "1"]
+    done = call(*QUICK, *over, "--together", "--out", tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert "note: only a whole grid is trained together" in done.stderr
+    wrong = call(*QUICK, *OVER, "--together", "--jobs", "2", "--out", tmp_path)
+    assert wrong.exit_code == 2
+    assert "--together trains in one process: expected --jobs 1, got 2" in told(wrong)
+
+
 def test_two_processes_share_the_work(tmp_path: Path) -> None:
     done = call(*QUICK, *OVER, "--jobs", "2", "--out", tmp_path, "--json")
     assert done.exit_code == 0, done.stderr

@@ -178,6 +178,17 @@ def test_a_strength_that_changes_is_seen_by_the_next_step():
     assert [bool(a == b) for a, b in zip(before, after, strict=True)] == [True, False, True]
 
 
+def test_whole_numbers_are_numbers():
+    x, y = images()
+    steps = steps_of(small_network, [SKMixup(tau_max=value) for value in (1, 0.5, 2)])
+    assert_same_as_single_steps(steps, batches_of(x, y))
+
+
+def test_a_strength_of_zero_is_another_method():
+    with pytest.raises(NotStackable, match="alpha = 0 is another method"):
+        JointStep(steps_of(small_network, [Mixup(alpha=alpha) for alpha in (0.0, 0.5, 1.0)]))
+
+
 def test_models_that_cannot_be_stacked_are_named():
     def sizes(hidden):
         return nn.Sequential(nn.Linear(2, hidden), nn.Linear(hidden, 3))

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tailormix.cli.errors import FAILED
 from tailormix.cli.progress import list_failures, show_progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from tailormix.experiments.parallel import JobResult
@@ -36,6 +39,12 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="List the runs and what 
 Finished = Annotated[bool, typer.Option("--finished", help="Start nothing: show the runs that are done.")]
 Results = Annotated[Path | None, typer.Option(file_okay=False, help="Also write the results there, as JSON.")]
 Engine = Annotated[str, typer.Option(help="Where many runs go: local, loky, ray or dask.")]
+Together = Annotated[
+    bool,
+    typer.Option(
+        "--together", help="Train runs that differ in seed and numbers alone as one batch of small models."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -51,6 +60,7 @@ def reproduce(
     finished: Finished = False,
     results: Results = None,
     engine: Engine = "local",
+    together: Together = False,
     as_json: Json = False,
 ) -> None:
     """Run a table of the paper; finished runs are not repeated, stopped ones are resumed.
@@ -68,7 +78,7 @@ def reproduce(
     if dry_run:
         _print_forecast(plan, jobs, as_json)
         return
-    failed = [] if finished else _run(plan, jobs, engine)
+    failed = [] if finished else _run(plan, jobs, engine, together)
     found = _draw(plan, out, results or out / "figures") if plan.table.figure else _collect(plan)
     if results is not None:
         _write(plan, found, results)
@@ -91,7 +101,7 @@ def _plan(name: str, rows: str | None, seeds: str | None, budget: str, protocol:
     return plan_runs(read_table(name), out, rows=wanted, seeds=chosen, budget=budget, protocol=protocol)
 
 
-def _run(plan: RunPlan, jobs: int, engine: str) -> list[JobResult]:
+def _run(plan: RunPlan, jobs: int, engine: str, together: bool) -> list[JobResult]:
     """Train what is not finished; the runs that failed."""
     from tailormix.experiments.parallel import run_jobs
 
@@ -102,11 +112,36 @@ def _run(plan: RunPlan, jobs: int, engine: str) -> list[JobResult]:
         return []
     done = len({run.path for run in plan.runs}) - len(waiting)
     typer.echo(f"{plan.table.name}: {len(waiting)} runs to go, {done} finished before", err=True)
+    failed: list[JobResult] = []
+    if together:
+        waiting, failed = _run_groups(waiting)
     try:
         outcomes = list(show_progress(run_jobs([run.job() for run in waiting], jobs, engine), len(waiting)))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    return [outcome for outcome in outcomes if outcome.result is None]
+    return failed + [outcome for outcome in outcomes if outcome.result is None]
+
+
+def _run_groups(runs: Sequence[PlannedRun]) -> tuple[list[PlannedRun], list[JobResult]]:
+    """Train together what can be; the runs that are left, and those that failed."""
+    from tailormix.experiments.parallel import JobResult
+    from tailormix.experiments.running import run_groups
+    from tailormix.training.progress import console
+
+    with console("runs trained together") as report:
+        found = run_groups(
+            [run.experiment for run in runs],
+            [run.path for run in runs],
+            report=report,
+            say=lambda text: typer.echo(f"note: {text}", err=True),
+        )
+    ended = list(zip(runs, found, strict=True))
+    failed = [
+        JobResult(run.job(), FAILED, f"error: {result}")
+        for run, result in ended
+        if isinstance(result, Exception)
+    ]
+    return [run for run, result in ended if result is None], failed
 
 
 def _with_data(runs: list[PlannedRun]) -> list[PlannedRun]:

@@ -58,6 +58,12 @@ Storage = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all searches.")]
+Together = Annotated[
+    bool,
+    typer.Option(
+        "--together", help="Train the settings of a grid as one batch of small models, fold by fold."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Worker = Annotated[int, typer.Option(hidden=True, help="Number of this process; 0 is the one that reports.")]
 
@@ -72,6 +78,7 @@ def tune(
     pruner: Pruner = "median",
     jobs: Jobs = 1,
     storage: Storage = None,
+    together: Together = False,
     out: Out = Path("tuning"),
     as_json: Json = False,
     worker: Worker = 0,
@@ -83,6 +90,8 @@ def tune(
 
     Example: tailormix tune digits-mlp --over method.tau_std=0.25,0.5,1 --over method.tau_max=log:0.1..10
     """
+    if together and jobs > 1:
+        raise typer.BadParameter(f"--together trains in one process: expected --jobs 1, got {jobs}")
     search, protocol = _search(experiment, over or [], settings or [], splits, objective, pruner)
     from tailormix.experiments.tuning.space import grid
     from tailormix.experiments.tuning.study import hide_password, open_study
@@ -100,7 +109,7 @@ def tune(
         arguments += ["--pruner", pruner, "--trials", str(trials), "--out", str(out)]
         stopped = _run_workers(study, search, folder, trials, arguments, url, jobs)
     else:
-        stopped = _run(study, search, folder, trials)
+        stopped = _run(study, search, folder, trials, together)
     if worker:
         return
     found = write_results(search, study, protocol.task, folder)
@@ -163,12 +172,17 @@ def _writable(folder: Path) -> Path:
         ) from error
 
 
-def _run(study: optuna.Study, search: Search, folder: Path, trials: int) -> int:
+def _run(study: optuna.Study, search: Search, folder: Path, trials: int, together: bool) -> int:
     """Run trials in this process; the signal that stopped it, or 0."""
-    from tailormix.experiments.tuning.study import optimise
+    from tailormix.experiments.tuning.study import optimise, train_grid
+
+    def say(text: str) -> None:
+        typer.echo(f"note: {text}", err=True)
 
     with _bar(search, trials) as (on_trial, report):
         try:
+            if together:
+                train_grid(study, search, folder / "runs", trials=trials, report=report, say=say)
             optimise(study, search, folder / "runs", trials=trials, on_trial=on_trial, report=report)
         except KeyboardInterrupt as error:
             return int(getattr(error, "signal", signal.SIGINT))

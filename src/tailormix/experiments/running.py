@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from tailormix.training import run_folder
 from tailormix.training.joint_step import NotStackable
 from tailormix.training.loop import begin, conclude, make_fabric, run
 from tailormix.training.progress import silent, tensorboard
-from tailormix.training.together import fit_together
+from tailormix.training.together import FREE, fit_together
 from tailormix.training.trainer import NonFiniteLoss
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from tailormix.experiments.experiment import Experiment
     from tailormix.training.progress import Reporter
     from tailormix.training.trainer import Setup
+
+
+MOST_TOGETHER = 32  # models in one batch of models: more gain little and need memory
 
 
 def run_experiment(
@@ -125,6 +129,55 @@ def run_together(
                 )
             except NonFiniteLoss as error:
                 found[k] = error
+    return found
+
+
+def groups_together(experiments: Sequence[Experiment]) -> list[list[int]]:
+    """Positions of experiments that differ in seed and numbers alone, in groups of at most 32.
+
+    >>> from tailormix.experiments import read
+    >>> settings = ["method=mixup", "method=sk-mixup", "method.tau_std=0.5"]
+    >>> groups_together([read("moons", [each]) for each in settings])
+    [[0], [1, 2]]
+    """
+    groups: dict[str, list[int]] = {}
+    for k, experiment in enumerate(experiments):
+        values = {key: value for key, value in experiment.to_dict().items() if key not in FREE}
+        method = {
+            key: None if type(value) in (int, float) else value for key, value in values["method"].items()
+        }
+        groups.setdefault(json.dumps({**values, "method": method}, sort_keys=True), []).append(k)
+    return [
+        found[first : first + MOST_TOGETHER]
+        for found in groups.values()
+        for first in range(0, len(found), MOST_TOGETHER)
+    ]
+
+
+def run_groups(
+    experiments: Sequence[Experiment],
+    paths: Sequence[Path],
+    *,
+    report: Reporter = silent,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[dict[str, Any] | Exception | None]:
+    """Train together what can be; results or errors, and None for a run that is to be trained by itself.
+
+    ``say`` also hears why. A folder that cannot be used keeps its group apart, and no other.
+    """
+    found: list[Any] = [None] * len(experiments)
+    for group in groups_together(experiments):
+        if len(group) == 1:
+            continue
+        try:
+            results = run_together(
+                [experiments[k] for k in group], [paths[k] for k in group], report=report, say=say
+            )
+        except (ValueError, OSError, RuntimeError) as error:
+            say(f"{len(group)} runs like {paths[group[0]]} are trained one by one: {error}")
+            continue
+        for k, result in zip(group, results, strict=True):
+            found[k] = result
     return found
 
 

@@ -301,15 +301,24 @@ class _Stacked:
         return value
 
 
-def _differences(name: str, values: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], Tensor]]:
-    """The path and the stacked values of every number or tensor in which dataclasses differ."""
+def _differences(
+    name: str, values: Sequence[Any], kind: str = ""
+) -> Iterator[tuple[tuple[str, ...], Tensor]]:
+    """The path and the stacked values of every number or tensor in which dataclasses differ.
+
+    ``kind`` is the type that the field declares.
+    """
+    if "float" in kind:
+        values = [float(value) if type(value) is int else value for value in values]
     first = values[0]
     if any(type(value) is not type(first) for value in values):
         raise NotStackable(f"methods trained together must be of one recipe, but their {name} differ")
     if dataclasses.is_dataclass(first):
         for field in dataclasses.fields(first):
-            inner = [getattr(value, field.name) for value in values]
-            yield from (((field.name, *path), leaf) for path, leaf in _differences(field.name, inner))
+            inner = _differences(
+                field.name, [getattr(value, field.name) for value in values], str(field.type)
+            )
+            yield from (((field.name, *path), leaf) for path, leaf in inner)
     elif isinstance(first, Tensor) and all(value is first for value in values):
         return
     elif isinstance(first, Tensor) and len({value.shape for value in values}) == 1:
@@ -319,6 +328,8 @@ def _differences(name: str, values: Sequence[Any]) -> Iterator[tuple[tuple[str, 
             raise NotStackable(
                 f"methods trained together may differ in numbers only, but their {name} differ"
             )
+        if 0 in values:
+            raise NotStackable(f"{name} = 0 is another method, which cannot be trained with other {name}")
         yield (), torch.tensor(values)
 
 

@@ -19,7 +19,7 @@ from optuna.trial import TrialState
 
 from tailormix.experiments import parallel
 from tailormix.experiments.experiment import experiment_name, fingerprint, read, run_name
-from tailormix.experiments.running import run_experiment
+from tailormix.experiments.running import run_experiment, run_groups
 from tailormix.experiments.tuning.objective import direction, fold_metrics, score
 from tailormix.experiments.tuning.space import Dimension, as_settings, grid
 from tailormix.methods import METHODS
@@ -197,6 +197,35 @@ def taken_before(number: int, found: Iterable[FrozenTrial]) -> int:
     )
 
 
+def train_grid(
+    study: optuna.Study,
+    search: Search,
+    runs: Path,
+    *,
+    trials: int,
+    report: Reporter = silent,
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Train the settings of the grid that were not tried yet as batches of models, one fold at a time.
+
+    The study then finds their runs finished. What cannot be trained together is left to it, and so is a grid
+    of more than ``trials`` settings. Settings that lag behind are not pruned: all end at the same time.
+    """
+    tried = [trial.params for trial in study.get_trials(deepcopy=False) if has_ended(trial)]
+    points = grid(search.space)
+    if not 1 < len(points) <= trials:
+        say("only a whole grid is trained together: settings are tried one by one")
+        return
+    for fold in search.folds:
+        experiments = [search.experiment(point, fold) for point in points if point not in tried]
+        run_groups(experiments, [run_path(runs, each) for each in experiments], report=report, say=say)
+
+
+def run_path(runs: Path, experiment: Experiment) -> Path:
+    """The folder of a run."""
+    return runs / run_name(experiment) / f"seed-{experiment.training.seed}"
+
+
 def optimise(
     study: optuna.Study,
     search: Search,
@@ -240,7 +269,7 @@ def _evaluate(
     scores: list[float] = []
     for fold in search.folds:
         experiment = search.experiment(values, fold)
-        path = runs / run_name(experiment) / f"seed-{experiment.training.seed}"
+        path = run_path(runs, experiment)
         found.append(fold_metrics(run_experiment(experiment, path, report=report), path))
         scores.append(score(search.objective, found[-1]))
         means = {name: statistics.fmean(each[name] for each in found) for name in found[0]}

@@ -50,13 +50,13 @@ def target_scaled(model: Any) -> Any:
 
 
 CLASSIFIERS: dict[str, Callable[[int], Any]] = {
-    "MixupClassifier()": lambda seed: MixupClassifier(random_state=seed),
+    'MixupClassifier("sk-mixup")': lambda seed: MixupClassifier("sk-mixup", random_state=seed),
     "MLPClassifier()": lambda seed: MLPClassifier(random_state=seed),
     "RandomForestClassifier()": lambda seed: RandomForestClassifier(random_state=seed),
     "MLPClassifier(), scaled inputs": lambda seed: scaled(MLPClassifier(random_state=seed)),
 }
 REGRESSORS: dict[str, Callable[[int], Any]] = {
-    "MixupRegressor()": lambda seed: MixupRegressor(random_state=seed),
+    'MixupRegressor("sk-mixup")': lambda seed: MixupRegressor("sk-mixup", random_state=seed),
     "MLPRegressor(), scaled inputs and targets": lambda seed: target_scaled(MLPRegressor(random_state=seed)),
     "MLPRegressor(), scaled inputs": lambda seed: scaled(MLPRegressor(random_state=seed)),
 }

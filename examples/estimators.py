@@ -28,7 +28,7 @@ def classify(rows: int | None, epochs: int) -> None:
     X, y = load_wine(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, train_size=rows, stratify=y, random_state=0)
     grid = {"method_options": [{"tau_std": value} for value in (0.25, 1.0)]}
-    model = MixupClassifier(max_iter=epochs, random_state=0)
+    model = MixupClassifier("sk-mixup", max_iter=epochs, random_state=0)
     search = GridSearchCV(model, grid, scoring="neg_log_loss", cv=2).fit(X, y)
     probabilities = search.predict_proba(X_test)
     print(f"wine: {search.best_params_}, temperature {search.best_estimator_.temperature_:.2f}")

@@ -37,7 +37,7 @@ def test_the_tables_are_those_of_the_scores(results: dict[str, Any]) -> None:
 @pytest.mark.parametrize("peer", PEERS)
 def test_classification_without_tuning(results: dict[str, Any], peer: str) -> None:
     """Lower NLL and ECE on average; accuracy not worse by more than half a point."""
-    ours = "MixupClassifier()"
+    ours = 'MixupClassifier("sk-mixup")'
     assert average(results, ours, "nll") < average(results, peer, "nll")
     assert average(results, ours, "ece") < average(results, peer, "ece")
     assert average(results, ours, "accuracy") > average(results, peer, "accuracy") - 0.005
@@ -45,7 +45,7 @@ def test_classification_without_tuning(results: dict[str, Any], peer: str) -> No
 
 def test_regression_without_tuning(results: dict[str, Any]) -> None:
     """RMSE not worse, and coverage of 90 % intervals nearer to 0.9."""
-    ours, peer = "MixupRegressor()", "MLPRegressor(), scaled inputs and targets"
+    ours, peer = 'MixupRegressor("sk-mixup")', "MLPRegressor(), scaled inputs and targets"
     assert average(results, ours, "rmse") <= average(results, peer, "rmse")
     assert abs(average(results, ours, "coverage") - 0.9) < abs(average(results, peer, "coverage") - 0.9)
 

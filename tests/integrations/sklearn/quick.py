@@ -13,7 +13,8 @@ REAL = X @ np.array([1.0, -2.0, 0.5, 0.0]) + np.random.default_rng(0).normal(siz
 
 def classifier(**options: Any) -> MixupClassifier:
     """A classifier that takes a blink to train."""
-    return MixupClassifier(**{"hidden_layer_sizes": (8,), "max_iter": 3, "random_state": 0, **options})
+    small = {"method": "sk-mixup", "hidden_layer_sizes": (8,), "max_iter": 3, "random_state": 0}
+    return MixupClassifier(**{**small, **options})
 
 
 def regressor(**options: Any) -> MixupRegressor:

@@ -22,9 +22,9 @@ def held_of(model: Any) -> Any:
 
 @pytest.mark.parametrize("members", [1, 2])
 def test_the_method_with_the_lowest_loss_on_rows_held_out_is_taken(members: int) -> None:
-    """Each of the portfolio alone, with the same seeds: the chosen one is the best of them."""
-    options = {"calibrate": False, "refit": False, "members": members, **LEARNING}
-    model = classifier(method="auto", **options).fit(X, Y)
+    """Each of the portfolio alone, with the same seed: the chosen one is the best of them."""
+    options = {"calibrate": False, "refit": False, **LEARNING}
+    model = classifier(method="auto", members=members, **options).fit(X, Y)
     held, losses = held_of(model), {}
     for name in base.PORTFOLIO:
         strength = {"erm": {}, "mixup": "alpha", "regmixup": "alpha"}.get(name, "tau_max")
@@ -35,7 +35,7 @@ def test_the_method_with_the_lowest_loss_on_rows_held_out_is_taken(members: int)
         ).fit(X, Y)
         alone.temperature_ = 1.0
         losses[name] = log_loss(Y[held], alone.predict_proba(X[held]))
-        if name == model.method_:
+        if name == model.method_ and members == 1:
             assert np.array_equal(alone.predict_proba(X), model.predict_proba(X))
     assert model.method_ == min(losses, key=losses.__getitem__)
     assert len(model.modules_) == members

@@ -5,7 +5,8 @@ import subprocess
 import sys
 from typing import Any
 
-from sklearn.utils.estimator_checks import parametrize_with_checks
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from tailormix.integrations.sklearn import MixupClassifier, MixupRegressor
 
@@ -20,10 +21,35 @@ for estimator in (MixupClassifier(max_iter=2), MixupRegressor(max_iter=2)):
 """
 
 
-# Without the second training, which is the first one over again, and with fewer epochs: half of the time. The
+# Without the second training, which is the first one over again, and with fewer epochs of larger steps. The
 # defaults pass as well.
-@parametrize_with_checks([MixupClassifier(refit=False, max_iter=15), MixupRegressor(refit=False)])
+QUICK = {"refit": False, "max_iter": 4, "learning_rate": 0.02}
+CHECKS = (
+    *("check_classifiers_classes", "check_classifiers_one_label", "check_classifiers_train"),
+    *("check_dict_unchanged", "check_dont_overwrite_attributes", "check_estimators_fit_returns_self"),
+    *("check_estimators_overwrite_params", "check_estimators_partial_fit_n_features"),
+    *("check_estimators_pickle", "check_fit_check_is_fitted", "check_fit_idempotent"),
+    *("check_methods_sample_order_invariance", "check_methods_subset_invariance"),
+    *("check_n_features_in", "check_readonly_memmap_input", "check_supervised_y_2d"),
+)
+
+
+@parametrize_with_checks([MixupClassifier("sk-mixup", **QUICK), MixupRegressor(**QUICK)])
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pytest.param(estimator, check, id=check.func.__name__)
+        for options in ({}, {"method": "erm", "members": 2})
+        for estimator, check in estimator_checks_generator(MixupClassifier(**QUICK, **options))
+        if check.func.__name__ in CHECKS
+    ],
+)
+def test_scikit_learn_accepts_chosen_methods_and_members(estimator: Any, check: Any) -> None:
+    """The checks of what differs between them: what is fitted, repeated, pickled and predicted."""
     check(estimator)
 
 

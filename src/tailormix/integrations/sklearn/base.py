@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tailormix.integrations.sklearn.network import Inputs
 
     Array = npt.NDArray[Any]
+    Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,23 +290,37 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if options.holds_out or any(problem.auto for problem in problems.values()):
             draw = np.random.RandomState(self._split)
             held = held_out(y, options.fraction, draw, classes=next(iter(problems.values())).classes)
-        fits = {name: learn(each, X, y, held, options, self._seeds, start) for name, each in problems.items()}
-        losses = {
-            name: problems[name].loss(fits[name][0], X[held], y[held]) for name in fits if len(fits) > 1
-        }
-        self.method_ = min(losses, key=losses.__getitem__, default=next(iter(fits)))
-        problem, (network, history) = problems[self.method_], fits[self.method_]
+        self.method_, network, history = self._train(problems, X, y, held, options, start)
         if options.calibrate:
             self._calibrate(network, X[held], y[held])
         else:
             self._skip_calibration()
         if held.any() and options.refit:
             network, history = learn(
-                problem, X, y, np.zeros_like(held), options, self._seeds, None, history.strengths
+                *(problems[self.method_], X, y, np.zeros_like(held), options, self._seeds, None),
+                strengths=history.strengths,
             )
         self._store(network, history, anew=start is None)
         self._optimiser = None
         return self
+
+    def _train(
+        self, problems: dict[str, Problem], X: Inputs, y: Array, held: Mask, options: Options, start: Any
+    ) -> tuple[str, Network, History]:
+        """The method, of several the one with the lowest loss on rows held out, and what it has trained.
+
+        One network of each is enough to choose by: the other members are trained with the chosen one alone.
+        """
+        seeds = self._seeds if len(problems) == 1 or start else self._seeds[:1]
+        fits = {name: learn(each, X, y, held, options, seeds, start) for name, each in problems.items()}
+        if len(fits) == 1:
+            [(name, fit)] = fits.items()
+            return name, *fit
+        losses = {name: problems[name].loss(network, X[held], y[held]) for name, (network, _) in fits.items()}
+        best = min(losses, key=losses.__getitem__)
+        if len(seeds) < options.members:
+            return best, *learn(problems[best], X, y, held, options, self._seeds, None)
+        return best, *fits[best]
 
     def _partial_fit(self, X: Any, y: Any, *, first: bool) -> Self:
         """One pass over the rows from where the last one ended, at one learning rate; nothing is held out."""

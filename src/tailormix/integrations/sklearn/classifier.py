@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 @final
 class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
-    """softmax(f(x) / T): f trained with SK Mixup, or any method, and T > 0 fitted on rows held out.
+    """softmax(f(x) / T): f trained by the method that suits the data, and T > 0 fitted on rows held out.
 
     Args:
-        method: a name of ``tailormix list methods``, a ``Method``, or ``"auto"``: plain training, Mixup, SK
-            Mixup, RegMixup and SK RegMixup with automatic strength are trained, and the one with the lowest
-            loss on rows held out is taken.
+        method: ``"auto"``, a name of ``tailormix list methods``, or a ``Method``. ``"auto"``: plain training,
+            Mixup, SK Mixup, RegMixup and SK RegMixup with automatic strength are trained, and the one with
+            the lowest loss on rows held out is taken.
         method_options: settings of the method of that name, for example ``{"tau_std": 0.5}``; a strength may
             be ``"auto"``, set after each pass by the rows held out.
         module: a function (features after preprocessing, classes) → ``nn.Module``; by default an MLP with
@@ -82,7 +82,7 @@ class MixupClassifier(ClassifierMixin, MixupEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str | Method = "sk-mixup",
+        method: str | Method = "auto",
         *,
         method_options: Mapping[str, Any] | None = None,
         module: Callable[[int, int], nn.Module] | None = None,

@@ -19,7 +19,7 @@ from tailormix.method import Method, Step
 from tailormix.models.mlp import MLP
 from tailormix.strength import AutoStrength
 from tailormix.training.evaluating import ROWS, forward_batches, has_dropout
-from tailormix.training.joint_step import JointStep, NotStackable, check_joint
+from tailormix.training.joint_step import JointBatch, JointStep, NotStackable, check_joint
 from tailormix.training.optimisation import Schedule, TrainingBatch, build_optimiser
 from tailormix.training.progress import console, silent
 from tailormix.training.seeding import Stream, derive, reseed
@@ -242,7 +242,7 @@ class Members:
 
     def _joint(self) -> JointStep | None:
         try:
-            check_joint(self.steps, next(self._batches(0)))
+            check_joint(self.steps, _apart(next(self._batches(0))))
         except NotStackable as error:
             warnings.warn(f"members are trained one after the other: {error}", stacklevel=2)
             return None
@@ -299,9 +299,9 @@ class Members:
         for module in self.modules:
             module.train()
         total = 0.0
-        for batches in self._batches(epoch):
+        for batch in self._batches(epoch):
             schedule.advance()
-            losses = self._losses(batches)
+            losses = self._losses(batch)
             mean = losses.mean().item()
             if not math.isfinite(mean):
                 rate = self.options.learning_rate
@@ -309,30 +309,33 @@ class Members:
             losses.sum().backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
             self.optimiser.zero_grad()
-            total += mean * len(batches[0].x)
+            total += mean * batch.x.shape[1]
         return total / len(self.rows[0])
 
-    def _losses(self, batches: Sequence[TrainingBatch]) -> Tensor:
+    def _losses(self, batch: JointBatch) -> Tensor:
         """The losses (members,) of one batch each."""
         if self.joint is not None:
-            return self.joint.losses(batches)
+            return self.joint.losses(batch)
         losses = []
-        for step, batch in zip(self.steps, batches, strict=True):
-            reseed(batch.seed, batch.x.device)
-            losses.append(step(batch.x, batch.y))
+        for step, own in zip(self.steps, _apart(batch), strict=True):
+            reseed(own.seed, own.x.device)
+            losses.append(step(own.x, own.y))
         return torch.stack(losses)
 
-    def _batches(self, epoch: int) -> Iterator[tuple[TrainingBatch, ...]]:
+    def _batches(self, epoch: int) -> Iterator[JointBatch]:
         """One batch of each member per step: rows in random order, in sizes that differ by at most one."""
         x, y = self.rows
-
-        def own(seed: int) -> Iterator[TrainingBatch]:
-            generator = torch.Generator().manual_seed(derive(seed, Stream.ORDER, epoch))
-            order = torch.randperm(len(x), generator=generator)
-            for number, batch in enumerate(order.tensor_split(self.number)):
-                yield TrainingBatch(x[batch], y[batch], derive(seed, Stream.STEP, epoch, number))
-
-        return zip(*(own(seed) for seed in self.seeds), strict=True)
+        orders = torch.stack(
+            [
+                torch.randperm(
+                    len(x), generator=torch.Generator().manual_seed(derive(seed, Stream.ORDER, epoch))
+                )
+                for seed in self.seeds
+            ]
+        )
+        for number, rows in enumerate(orders.tensor_split(self.number, dim=1)):
+            seeds = [derive(seed, Stream.STEP, epoch, number) for seed in self.seeds]
+            yield JointBatch(x[rows], y[rows], seeds)
 
     def _weights(self) -> list[dict[str, Tensor]]:
         """A copy of all parameters and buffers of each member."""
@@ -345,6 +348,11 @@ class Members:
         for module in self.modules:
             for tensor in (*module.parameters(), *module.buffers()):
                 tensor.data = tensor.data.clone()
+
+
+def _apart(batch: JointBatch) -> list[TrainingBatch]:
+    """The batch of each member."""
+    return [TrainingBatch(*own) for own in zip(batch.x, batch.y, batch.seeds, strict=True)]
 
 
 def forward(module: nn.Module, x: Tensor) -> Tensor:

@@ -38,8 +38,8 @@ def watched(hear: Callable[[nn.Module, torch.Tensor], None]) -> Iterator[None]:
     """Models that are built inside tell of every pass."""
     built = building.build
 
-    def build(experiment: Any, device: Any) -> Any:
-        setup = built(experiment, device)
+    def build(*arguments: Any) -> Any:
+        setup = built(*arguments)
         setup.model.register_forward_pre_hook(lambda model, inputs: hear(model, inputs[0]))
         return setup
 

@@ -29,6 +29,7 @@ format: $(VENV)/.ready    ## let ruff rewrite what it can
 
 bench: $(VENV)/.ready     ## speed, as ratios against peers in one run, beside its targets
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks speed --out benchmarks/results
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks epochs --out benchmarks/results/epochs.json
 
 docs: $(VENV)/.ready      ## build the documentation into site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,12 +1,14 @@
-"""``python -m benchmarks``: speed against peers, costs of all methods, training runs, the estimators.
+"""``python -m benchmarks``: speed against peers, epochs, costs of all methods, training runs, the estimators.
 
 A missed target is shown, and never fails the run: figures depend on the machine, tests must not.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import json
+import os
 import platform
 from dataclasses import asdict
 from pathlib import Path
@@ -73,6 +75,34 @@ def training(out: OutFolder = RESULTS, quick: Quick = False) -> None:
 
 
 @app.command()
+def epochs(
+    out: Annotated[Path, typer.Option(dir_okay=False, help="File for the results.")] = RESULTS
+    / "epochs.json",
+    page: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Also write them into this Markdown page.")
+    ] = None,
+    clock: Annotated[str, typer.Option(help="wall, or cpu: the work of this process alone.")] = "wall",
+    quick: Quick = False,
+) -> None:
+    """An epoch of training against a loop by hand, SK Mixup against Mixup, ten models against one.
+
+    Example: python -m benchmarks epochs --clock cpu --page docs/costs.md
+    """
+    from benchmarks.epochs import insert_section, run, section
+
+    _known("clock", clock, CLOCKS)
+    torch.set_num_threads(1)
+    records = _shown(run(clock, quick))
+    settings = {**_machine(), "clock": clock, "quick": quick}
+    found = {"settings": settings, "records": records}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(out, json.dumps(found, indent=2) + "\n")
+    if page is not None:
+        text = insert_section(page.read_text(encoding="utf-8"), section(records, settings))
+        write_atomically(page, text)
+
+
+@app.command()
 def costs(
     methods: Annotated[
         str | None, typer.Option(help="Names with commas; ERM and Mixup always take part. Default: all.")
@@ -95,6 +125,7 @@ def costs(
     Example: python -m benchmarks costs --methods sk-mixup,mit-a,rankmixup
     """
     from benchmarks.costs import measure
+    from benchmarks.epochs import kept_section
     from benchmarks.paper_costs import check_claims, cost_page
 
     names = [_known("method", name.strip(), METHODS) for name in methods.split(",")] if methods else None
@@ -117,7 +148,8 @@ def costs(
     if out is not None:
         write_atomically(out, text + "\n")
     if page is not None:
-        write_atomically(page, cost_page(found))
+        old = page.read_text(encoding="utf-8") if page.exists() else ""
+        write_atomically(page, cost_page(found) + kept_section(old))
     if as_json:
         typer.echo(text)
     else:
@@ -152,14 +184,19 @@ def _report(benchmarks: Iterable[Sequence[Record]], path: Path, quick: bool) -> 
     """Print the records of each benchmark as soon as they are there, then write all of them."""
     console, records = Console(), []
     for rows in benchmarks:
-        for _, same in itertools.groupby(rows, lambda row: (row.benchmark, row.peer)):
-            console.print(records_table(list(same)))
-        records += [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows]
+        records += _shown(rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(
         path, json.dumps({"settings": {**_machine(), "quick": quick}, "records": records}, indent=2)
     )
     console.print(f"\n[dim]{path}: one thread, fastest turn of each contender[/dim]", highlight=False)
+
+
+def _shown(rows: Sequence[Record]) -> list[dict[str, Any]]:
+    """Print the records; what is written of them."""
+    for _, same in itertools.groupby(rows, lambda row: (row.benchmark, row.peer)):
+        Console().print(records_table(list(same)))
+    return [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows]
 
 
 def _problems(model: str, batch: int, device: str, quick: bool) -> list[Problem]:
@@ -208,6 +245,8 @@ def _show_costs(found: dict[str, Any], problems: Sequence[Problem]) -> None:
 
 def _machine() -> dict[str, Any]:
     return {
+        "date": dt.date.today().isoformat(),
+        "cores": os.cpu_count(),
         "tailormix": __version__,
         "torch": torch.__version__,
         "python": platform.python_version(),

@@ -44,9 +44,9 @@ SECTIONS = (
         (
             Column("accuracy", "accuracy", "accuracy"),
             Column("ECE", "ece", "ece"),
-            Column("ECE, against plain + T", "ece", "ts_ece"),
+            Column("ECE, against baseline + T", "ece", "ts_ece"),
             Column("NLL", "nll", "nll", 1, 3),
-            Column("NLL, against plain + T", "nll", "ts_nll", 1, 3),
+            Column("NLL, against baseline + T", "nll", "ts_nll", 1, 3),
             Column("NLL, both + T", "ts_nll", "ts_nll", 1, 3),
             Column("AURC", "aurc", "aurc"),
         ),
@@ -57,7 +57,7 @@ SECTIONS = (
         (
             Column("accuracy", "corrupted_accuracy", "corrupted_accuracy"),
             Column("ECE", "corrupted_ece", "corrupted_ece"),
-            Column("ECE, against plain + T", "corrupted_ece", "corrupted_ts_ece"),
+            Column("ECE, against baseline + T", "corrupted_ece", "corrupted_ts_ece"),
             Column("ECE, both + T", "corrupted_ts_ece", "corrupted_ts_ece"),
             Column("NLL, both + T", "corrupted_ts_nll", "corrupted_ts_nll", 1, 3),
         ),

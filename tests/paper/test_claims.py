@@ -1,14 +1,18 @@
 """Claims: every comparison names cells that exist, and verdicts follow from numbers."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers import ROOT
 from tailormix.paper.claims import evaluate_claim, read_claims
 from tailormix.paper.results import read_all_results
 from tailormix.paper.tables import Table, read_table
+from tailormix.studies.raw import read_csv
+from tailormix.studies.study import STUDIES, read_study
+from tailormix.studies.summary import as_results
 
+RESULTS = ROOT / "docs" / "results"
 CLAIMS = read_claims()
 UNDECIDED = "not decided by these runs"
 
@@ -19,8 +23,13 @@ def table_of(results: str) -> Table:
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["claim"])
 def test_comparisons_speak_of_cells_that_exist(claim: dict[str, Any]) -> None:
-    assert claim["compare"]
     for one in claim["compare"]:
+        if one["results"] in STUDIES:
+            study = read_study(one["results"])
+            assert one["setting"] in study.data
+            assert {one["row"], one["than"]} <= set(study.rows)
+            assert one["column"] in read_csv(RESULTS / f"{study.name}.csv")[0]
+            continue
         table = table_of(one["results"])
         if "fact" in one:
             assert table.figure
@@ -58,13 +67,13 @@ def verdicts(*compare: dict[str, Any]) -> tuple[list[str], str]:
 
 
 def test_facts_are_compared_with_bounds_and_with_one_another() -> None:
-    """3 failures: at least 2 holds, at most 2 does not; 3 less 3 is 0; what is not there was not measured."""
+    """3 failures: at least 2 holds, at most 2 does not; 3 less 3 is 0; what is not there was not run."""
     fact = ["bound", "failures"]
     assert verdicts({"fact": fact, "at_least": 2}, {"fact": fact, "at_most": 2})[0] == ["agrees", "disagrees"]
     assert verdicts({"fact": fact, "minus": fact, "at_least": 0})[0] == ["agrees"]
     assert verdicts({"fact": fact, "minus": fact, "at_least": 1})[0] == ["disagrees"]
-    assert verdicts({"fact": fact, "minus": ["bound", "none"], "at_least": 0})[0] == ["not measured"]
-    assert verdicts({"fact": ["bound", "none"], "at_most": 2}) == (["not measured"], "not measured")
+    assert verdicts({"fact": fact, "minus": ["bound", "none"], "at_least": 0})[0] == ["not run"]
+    assert verdicts({"fact": ["bound", "none"], "at_most": 2}) == (["not run"], "not run")
 
 
 def test_frequencies_must_differ_by_more_than_chance() -> None:
@@ -73,12 +82,11 @@ def test_frequencies_must_differ_by_more_than_chance() -> None:
     assert verdicts({**ab, "of": 100})[0] == ["agrees"]
     assert verdicts({**ba, "of": 100})[0] == ["disagrees"]
     assert verdicts({**ab, "of": 20})[0] == [UNDECIDED]
-    assert verdicts({**ab, "minus": ["often", "z"], "of": 20})[0] == ["not measured"]
+    assert verdicts({**ab, "minus": ["often", "z"], "of": 20})[0] == ["not run"]
 
 
 def test_facts_of_the_claims_are_among_the_committed_results() -> None:
-    folder = Path(__file__).parents[2] / "docs" / "results"
-    results = read_all_results(folder)
+    results = read_all_results(RESULTS)
     for claim in (claim for claim in CLAIMS if any("fact" in one for one in claim["compare"])):
         assert all(one["value"] is not None for one in evaluate_claim(claim, results)["compared"])
 
@@ -89,10 +97,27 @@ def test_verdicts_follow_from_differences_and_p_values() -> None:
     assert verdicts({"row": "a", "than": "b"}) == (["disagrees"], "disagrees")
     assert verdicts({"row": "a", "than": "b", "expect": "worse"}) == (["agrees"], "agrees")
     assert verdicts({"row": "b", "than": "c"}) == ([UNDECIDED], UNDECIDED)
-    assert verdicts({"row": "b", "than": "a", "results": "other"}) == (["not measured"], "not measured")
+    assert verdicts({"row": "b", "than": "a", "results": "other"}) == (["not run"], "not run")
     near = {"expect": "near the paper"}
     found = verdicts({"row": "a", **near}, {"row": "b", **near}, {"row": "c", **near})[0]
-    assert found == ["agrees", "disagrees", "not measured"]
+    assert found == ["agrees", "disagrees", "not run"]
+
+
+def test_a_study_decides_by_its_chosen_runs() -> None:
+    """B - a = -10, -9, -11 points of ECE, as above; the candidate that was not chosen takes no part."""
+    found = {"a": ("0.50", "0.60", "0.70"), "b": ("0.40", "0.51", "0.59")}
+    rows = [
+        {"data": "s", "row": row, "seed": str(seed), "chosen": "1", "ece": value}
+        for row, values in found.items()
+        for seed, value in enumerate(values)
+    ]
+    other = {"data": "s", "row": "b", "seed": "0", "chosen": "0", "ece": "0.9"}
+    one = {"results": "made", "setting": "s", "row": "b", "than": "a", "column": "ece", "expect": "better"}
+    results = {"made": as_results([*rows, other])}
+    claim = evaluate_claim({"claim": "x", "paper": "y", "compare": [one]}, results)
+    assert claim["verdict"] == "agrees"
+    assert claim["compared"][0]["difference"] == pytest.approx(-10)
+    assert evaluate_claim({"claim": "x", "paper": "y", "compare": []}, results)["verdict"] == "not run"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +141,7 @@ def test_several_comparisons_are_counted() -> None:
     )
     assert verdicts(agrees, disagrees)[1] == "agrees in 1 of 2, disagrees in 1"
     assert verdicts(agrees, agrees, undecided)[1] == "agrees in 2 of 3, not decided in 1"
-    assert verdicts(undecided, missing)[1] == "not decided in 1 of 2, not measured in 1"
+    assert verdicts(undecided, missing)[1] == "not decided in 1 of 2, not run in 1"
 
 
 def test_p_values_of_a_claim_are_corrected_for_their_number() -> None:

@@ -15,7 +15,7 @@ from tailormix.data.registry import DATASETS
 from tailormix.experiments import EXPERIMENTS, read
 from tailormix.experiments.experiment import merge
 from tailormix.experiments.running import run_experiment
-from tailormix.methods import METHODS, build_method
+from tailormix.methods import build_method
 from tailormix.metrics.registry import names_of
 from tailormix.models.registry import MODELS
 from tailormix.paper.tables import DATA, NAMES, read_table
@@ -38,14 +38,13 @@ def test_files_are_complete(name: str) -> None:
     file = FILES[name]
     assert file["title"]
     assert file["note"]
-    assert ("label" in file) == (file["kind"] != "study")
+    assert file["label"]
     for column in file.get("columns", {}).values():
         assert set(column) == COLUMN
         assert column["scale"] > 0
         assert column["digits"] >= 0
     for row in file.get("rows", []):
         assert "method" in row or row["reported"]
-        assert file["kind"] != "study" or "values" not in row
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -63,7 +62,7 @@ def test_rows_are_experiments_under_both_protocols(name: str) -> None:
     assert table.cells() or table.figure
 
 
-@pytest.mark.parametrize("name", [name for name, file in FILES.items() if file["kind"] != "study"])
+@pytest.mark.parametrize("name", FILES)
 def test_released_passes_for_embeddings_update_statistics(name: str) -> None:
     """In the methods that the released code has, where it measures embeddings: never under our protocol."""
     table = read_table(name)
@@ -141,22 +140,9 @@ def test_one_setting_is_the_same_in_every_table() -> None:
         block = FILES[name]["settings"][setting]
         parts = {key: block[key] for key in ("experiment", "hours", "device")}
         parts["released"] = block.get("released", {})
-        if FILES[name]["kind"] != "study":
-            place = (block["experiment"]["data"]["name"], block["experiment"]["model"]["name"])
-            assert seen.setdefault(place, parts) == parts, (name, setting)
+        place = (block["experiment"]["data"]["name"], block["experiment"]["model"]["name"])
+        assert seen.setdefault(place, parts) == parts, (name, setting)
     assert len(seen) > 10
-
-
-@pytest.mark.parametrize("name", ["digits", "cifar10"])
-def test_studies_are_the_shipped_experiments(name: str) -> None:
-    """Laid over each other they are one experiment, so that runs of either are runs of both."""
-    for block in FILES[name]["settings"].values():
-        shipped = EXPERIMENTS[block["small"]]
-        assert block["experiment"] == {k: v for k, v in shipped.items() if k not in ("summary", "method")}
-
-
-def test_digits_shows_every_method_for_classes() -> None:
-    assert {row["method"]["name"] for row in FILES["digits"]["rows"]} == set(METHODS) - {"c-mixup"}
 
 
 #: losses of the rows whose numbers the paper reports from others, with the parameters of their public code

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from tailormix.studies.raw import RawRow
 
 Results = Annotated[Path, typer.Option("--folder", file_okay=False, help="Folder of JSON and CSV files.")]
 Check = Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a page would change.")]
@@ -39,17 +42,21 @@ def results(folder: Results = Path("docs/results"), check: Check = False) -> Non
 def pages(folder: Path) -> dict[Path, str]:
     """What the pages should hold, by their paths."""
     from tailormix.studies.page import study_page
-    from tailormix.studies.raw import read_csv
-    from tailormix.studies.study import STUDIES, read_study
+    from tailormix.studies.study import read_study
 
-    studies = [name for name in STUDIES if (folder / f"{name}.csv").is_file()]
-    found = {}
+    studies = study_rows(folder)
+    found = {folder / f"{name}.md": study_page(read_study(name), rows) for name, rows in studies.items()}
     if not studies or any(folder.glob("*.json")):
         found[folder / "paper.md"] = paper_page(folder)
-    for name in studies:
-        rows = read_csv(folder / f"{name}.csv")
-        found[folder / f"{name}.md"] = study_page(read_study(name), rows)
     return found
+
+
+def study_rows(folder: Path) -> dict[str, list[RawRow]]:
+    """The rows of every study that has a CSV file here."""
+    from tailormix.studies.raw import read_csv
+    from tailormix.studies.study import STUDIES
+
+    return {name: read_csv(path) for name in STUDIES if (path := folder / f"{name}.csv").is_file()}
 
 
 def paper_page(folder: Path) -> str:
@@ -58,9 +65,11 @@ def paper_page(folder: Path) -> str:
     from tailormix.paper.results import read_all_results
     from tailormix.paper.results_page import results_page
     from tailormix.paper.tables import NAMES
+    from tailormix.studies.summary import as_results
 
     results = read_all_results(folder)
-    evaluated = [evaluate_claim(claim, results) for claim in read_claims()]
+    known = results | {name: as_results(rows) for name, rows in study_rows(folder).items()}
+    evaluated = [evaluate_claim(claim, known) for claim in read_claims()]
     places = {name: place for place, name in enumerate(NAMES)}  # tables that are not the paper's come last
     ordered = sorted(results.values(), key=lambda one: places.get(one["table"], len(places)))
     return results_page(ordered, evaluated, ".")
@@ -71,10 +80,9 @@ def _draw(folder: Path) -> None:
     from tailormix.atomic import write_atomically
     from tailormix.reports.style import image_bytes
     from tailormix.studies.pictures import overview, study_pictures
-    from tailormix.studies.raw import read_csv
-    from tailormix.studies.study import STUDIES, read_study
+    from tailormix.studies.study import read_study
 
-    found = {name: read_csv(path) for name in STUDIES if (path := folder / f"{name}.csv").is_file()}
+    found = study_rows(folder)
     pictures = {} if not found else {"overview.png": overview(found)}
     for name, rows in found.items():
         pictures |= study_pictures(read_study(name), rows)

@@ -21,7 +21,7 @@ COMPARISON_KEYS = (
 EXPECTED = ("better", "worse", "equal", "near the paper")
 NEAR = 2.0  # standard errors
 AGREES, DISAGREES = "agrees", "disagrees"
-UNDECIDED, NOT_MEASURED = "not decided by these runs", "not measured"
+UNDECIDED, NOT_RUN = "not decided by these runs", "not run"
 
 
 def read_claims() -> list[dict[str, Any]]:
@@ -42,7 +42,7 @@ def read_claims() -> list[dict[str, Any]]:
 
 
 def evaluate_claim(claim: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """A claim with its comparisons decided, and a verdict over all of them; ``results`` by file stem.
+    """A claim with its comparisons decided, and a verdict over them; ``results`` by file stem or study.
 
     p-values of differences are corrected for their number (Holm); those of equivalence are not, as a claim of
     several equal columns needs all of them.
@@ -61,7 +61,7 @@ def _compare(comparison: Mapping[str, Any], results: Mapping[str, Mapping[str, A
     """A comparison with its numbers: two rows seed by seed, a row with the paper, or a fact.
 
     Adds ``holds`` where a bound decides; ``difference``, ``p`` and ``as_claimed`` where a test does; nothing
-    where nothing was measured.
+    where nothing was run.
     """
     found = results.get(comparison["results"])
     if found is None:
@@ -131,7 +131,7 @@ def _verdict(comparison: Mapping[str, Any]) -> str:
     if "holds" in comparison:
         return AGREES if comparison["holds"] else DISAGREES
     if "difference" not in comparison:
-        return NOT_MEASURED
+        return NOT_RUN
     p = comparison["p"]
     if p is None:
         return UNDECIDED
@@ -150,8 +150,8 @@ def overall_verdict(verdicts: Sequence[str]) -> str:
     >>> overall_verdict(["agrees", "not decided by these runs", "agrees"])
     'agrees in 2 of 3, not decided in 1'
     """
-    if len(set(verdicts)) == 1:
-        return verdicts[0]
-    counts = [(name, verdicts.count(name)) for name in (AGREES, DISAGREES, UNDECIDED, NOT_MEASURED)]
+    if len(set(verdicts)) < 2:
+        return verdicts[0] if verdicts else NOT_RUN
+    counts = [(name, verdicts.count(name)) for name in (AGREES, DISAGREES, UNDECIDED, NOT_RUN)]
     (first, most), *rest = [(name.removesuffix(" by these runs"), count) for name, count in counts if count]
     return ", ".join([f"{first} in {most} of {len(verdicts)}", *(f"{name} in {n}" for name, n in rest)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tailormix.paper.claims import NEAR
+from tailormix.paper.claims import NEAR, NOT_RUN
 from tailormix.paper.statistics import LEVEL
 from tailormix.reports.numbers import markdown_table
 
@@ -28,14 +28,15 @@ disagrees. *Equal* is decided by an equivalence test (two one-sided paired t-tes
 is printed: it agrees where the difference is shown to be smaller, and disagrees where it is shown to be
 larger. A mean agrees with the paper's within 2 standard errors (SE). Two frequencies are compared by a
 test of proportions, a fact of a figure by the printed bound. All else is not decided by these runs:
-neither agreement nor contradiction.
+neither agreement nor contradiction. What is not run are tables of the paper, which need GPUs, and rows that
+the study `scratch`, the paper's regime at the size of a CPU, does not have yet.
 """
 INTRODUCTION = """# The paper's tables, figures and claims
 
-Made by `tailormix results` from the files in `docs/results/`, which
-`tailormix reproduce NAME --results docs/results` writes; do not edit. Every number can be made again by the
-command above its table. Selection, temperature and hyper-parameters see training and validation data only,
-unless a heading names the released code's protocol.
+Made by `tailormix results` from the files in `docs/results/`, which `tailormix reproduce NAME --results
+docs/results` and `tailormix study NAME --results docs/results` write; do not edit. Every number can be made
+again by the command above its table. Selection, temperature and hyper-parameters see training and validation
+data only, unless a heading names the released code's protocol.
 """
 
 
@@ -58,12 +59,19 @@ def results_section(results: Mapping[str, Any], folder: str) -> str:
 
 def _claim_section(claim: Mapping[str, Any]) -> str:
     """The comparisons behind a verdict, and why it came out so."""
-    measured = [one for one in claim["compared"] if one["verdict"] != "not measured"]
+    measured = [one for one in claim["compared"] if one["verdict"] != NOT_RUN]
     lines = [f"### {claim['claim']}: {claim['verdict']}", ""]
     if measured:
         header = ["results", "compared", "expected", "found", "verdict"]
         lines += [*markdown_table(header, [_comparison(one) for one in measured]), ""]
+    waiting = dict.fromkeys(_where(one) for one in claim["compared"] if one not in measured)
+    lines += [f"Not run: {'; '.join(waiting)}.", ""] if waiting else []
     return "\n".join([*lines, claim["why"], ""] if claim["why"] else lines)
+
+
+def _where(one: Mapping[str, Any]) -> str:
+    """The results of a comparison and, of a table or study, the setting in them."""
+    return ", ".join(one[key] for key in ("results", "setting") if key in one)
 
 
 def _comparison(one: Mapping[str, Any]) -> list[str]:
@@ -72,8 +80,8 @@ def _comparison(one: Mapping[str, Any]) -> list[str]:
         bounds = [f"{key.replace('_', ' ')} {one[key]:g}" for key in ("at_least", "at_most") if key in one]
         name = " less ".join(", ".join(one[key]) for key in ("fact", "minus") if key in one)
         found = f"{one['value']:.4g}" + (f" ({p_text(one['p'])}, of {one['of']} each)" if "of" in one else "")
-        return [one["results"], name, ", ".join(bounds), found, one["verdict"]]
-    digits, where = one["digits"], f"{one['results']}, {one['setting']}"
+        return [_where(one), name, ", ".join(bounds), found, one["verdict"]]
+    digits, where = one["digits"], _where(one)
     if "than" not in one:
         found = f"{one['ours']['mean']:.{digits}f}, paper {one['paper']['mean']:.{digits}f}"
         found += f" ({difference_text(one)})"
@@ -249,12 +257,10 @@ def p_text(p: float) -> str:
 def heading(results: Mapping[str, Any]) -> str:
     """Title with what a reader must never miss: budget and protocol.
 
-    >>> heading({"title": "T", "kind": "table", "budget": "small", "protocol": "paper"})
+    >>> heading({"title": "T", "budget": "small", "protocol": "paper"})
     "T (small budget: not the paper's setting)"
     """
     remarks = []
-    if results["kind"] == "study":
-        remarks.append("our own study: no numbers in the paper")
     if results["budget"] == "small":
         remarks.append("small budget: not the paper's setting")
     if results["protocol"] == "released":

@@ -15,7 +15,7 @@ from tailormix.experiments.experiment import DEFAULT_NAMES, EXPERIMENTS, KEYS, E
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: every table, figure and study that ships with the package, as ``data/NAME.toml``, in the paper's order
+#: every table and figure, as ``data/NAME.toml``, in the paper's order
 NAMES = (
     "resnet34",
     "resnet34-ts",
@@ -42,12 +42,9 @@ NAMES = (
     "moons",
     "circles",
     "theorems",
-    "airfoil-tuned",
-    "digits",
-    "cifar10",
 )
 DATA = resources.files(__package__) / "data"
-KINDS = ("table", "figure", "illustration", "study")
+KINDS = ("table", "figure", "illustration")
 BETTER = ("lower", "higher", "none")
 DEVICES = ("cpu", "a100")
 BUDGETS = ("paper", "small")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
+
+from tailormix.studies.raw import CLASSIFICATION, FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -76,6 +78,47 @@ class Values:
         return Effect(
             float(values.mean()), float(values.mean()) - spread, float(values.mean()) + spread, len(values)
         )
+
+
+def as_results(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Every metric times 100, by data set, row and seed, in the form of a results file of a table.
+
+    >>> found = as_results([{"data": "a", "row": "erm", "seed": "0", "chosen": "1", "ts_ece": "0.02"}])
+    >>> found["settings"][0]["rows"]
+    [{'name': 'erm', 'cells': {'ts_ece': {'ours': {'values': {'0': 2.0}, 'mean': 2.0}}}}]
+    """
+    names = [name for name in rows[0] if name.endswith(CLASSIFICATION) and name not in FACTS]
+    columns = [{"name": name, "title": _title(name), "better": _better(name), "digits": 2} for name in names]
+    cells: dict[str, dict[str, dict[str, Any]]] = {}
+    for name in names:
+        for (data, row), found in Values(rows, name).found.items():
+            values = {str(seed): 100 * value for seed, value in found.items()}
+            ours = {"values": values, "mean": sum(values.values()) / len(values)}
+            cells.setdefault(data, {}).setdefault(row, {})[name] = {"ours": ours}
+    return {
+        "settings": [
+            {
+                "name": data,
+                "columns": columns,
+                "rows": [{"name": row, "cells": by_metric} for row, by_metric in by_row.items()],
+            }
+            for data, by_row in cells.items()
+        ]
+    }
+
+
+def _better(metric: str) -> str:
+    return "higher" if metric.endswith(HIGHER) else "lower"
+
+
+def _title(metric: str) -> str:
+    """A metric's column as people write it.
+
+    >>> _title("corrupted_ts_ece"), _title("accuracy")
+    ('corrupted TS ECE', 'accuracy')
+    """
+    words = metric.split("_")
+    return " ".join(word.upper() if word in ("ts", "ece", "nll", "aurc") else word for word in words)
 
 
 def paired(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Effect:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from tailormix.data import DataSplits, load
-from tailormix.data.folds import fold_splits, series_fold, stratified_fold, table_fold
+from tailormix.data.pixels import file_split
+from tailormix.data.registry import fold_splits, series_fold, stratified_fold, table_fold
 from tailormix.data.series import series_splits
-from tailormix.data.streaming import file_split
 
 
 def ids_of(splits: DataSplits) -> tuple[set[int], set[int]]:

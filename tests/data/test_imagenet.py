@@ -11,8 +11,8 @@ import torch
 from scipy.io import savemat
 
 from tailormix.data import DataError, load
+from tailormix.data.files.archives import DEVKIT, TRAIN, VAL, prepare_imagenet
 from tailormix.data.files.download import get
-from tailormix.data.imagenet import DEVKIT, TRAIN, VAL, prepare
 
 
 def packed(path: Path, members: dict[str, bytes], mode: str = "w") -> bytes:
@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_archives_become_class_folders(folder: Path) -> None:
     """Validation images in the order of their names are of classes 2, 1, 1: wnids n01, n02, n02."""
-    prepare(folder)
+    prepare_imagenet(folder)
     files = {str(path.relative_to(folder)) for path in folder.rglob("*.JPEG")}
     assert files == {
         *(f"train/{wnid}/{wnid}_{k}.JPEG" for wnid in ("n01", "n02") for k in range(3)),
@@ -83,7 +83,7 @@ def test_missing_and_wrong_archives_are_named(folder: Path, tmp_path: Path) -> N
 def test_what_is_there_stays(folder: Path) -> None:
     (folder / "train").mkdir()
     (folder / TRAIN).unlink()
-    prepare(folder)
+    prepare_imagenet(folder)
     assert list((folder / "train").iterdir()) == []
     assert (folder / "val" / "n01").is_dir()
 
@@ -105,7 +105,7 @@ def test_what_is_there_stays(folder: Path) -> None:
 def test_wrong_contents_leave_no_validation_folder(folder: Path, damage, message: str) -> None:
     damage(folder)
     with pytest.raises(DataError, match=message):
-        prepare(folder)
+        prepare_imagenet(folder)
     assert not (folder / "val").exists()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from tailormix.data import load
-from tailormix.data.augment import ImageTransform, normalisation
+from tailormix.data.pixels import ImageTransform, normalisation
 from tailormix.data.splits import MemorySplit, fingerprint, hold_out, share, three_ways, train_rows
 
 labelled = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(torch.tensor)

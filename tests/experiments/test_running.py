@@ -12,7 +12,7 @@ import torch
 from tailormix import data
 from tailormix.calibration.predictions import load_predictions
 from tailormix.data import DataSplits
-from tailormix.data.augment import ImageTransform, normalisation
+from tailormix.data.pixels import ImageTransform, normalisation
 from tailormix.data.preprocessing import ArrayPreprocessing, ImagePreprocessing
 from tailormix.data.series import series_splits
 from tailormix.data.splits import MemorySplit

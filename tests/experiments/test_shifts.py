@@ -12,8 +12,8 @@ from torch.nn import functional
 from tailormix.data import images, load, shifted
 from tailormix.data.custom import own_splits
 from tailormix.data.preprocessing import ArrayPreprocessing
+from tailormix.data.preprocessing.targets import Targets
 from tailormix.data.shifted import CORRUPTIONS
-from tailormix.data.targets import Targets
 from tailormix.experiments import building, load_run, read
 from tailormix.experiments.running import run_experiment, run_together
 from tailormix.experiments.shifts import missing_shifts

@@ -99,8 +99,8 @@ def row_names(run: TrainedRun, source: Path, keep: Sequence[str], rows: int) -> 
 
     from tailormix import checks
     from tailormix.data.files.tables import read_table
+    from tailormix.data.pixels import image_paths
     from tailormix.data.preprocessing import ImagePreprocessing, TablePreprocessing
-    from tailormix.data.streaming import image_paths
 
     if keep:
         if not isinstance(run.preprocessing, TablePreprocessing):

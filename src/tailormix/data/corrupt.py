@@ -18,9 +18,9 @@ import torch
 from torch.nn import functional
 
 from tailormix import checks
+from tailormix.data.pixels import ENLARGE, StreamSplit, read_images
 from tailormix.data.preprocessing import ImagePreprocessing
 from tailormix.data.splits import LazySplit, MemorySplit
-from tailormix.data.streaming import ENLARGE, StreamSplit, read_images
 
 if TYPE_CHECKING:
     from collections.abc import Callable

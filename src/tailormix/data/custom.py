@@ -11,18 +11,23 @@ import numpy as np
 import torch
 
 from tailormix import checks
-from tailormix.data.augment import ImageTransform, normalisation
 from tailormix.data.files.arrays import read_npz
 from tailormix.data.files.location import unusable
 from tailormix.data.files.tables import Table, read_table
-from tailormix.data.preprocessing import ImagePreprocessing, TablePreprocessing
+from tailormix.data.pixels import (
+    ImageTransform,
+    check_images,
+    class_files,
+    file_split,
+    normalisation,
+    subfolders,
+)
+from tailormix.data.preprocessing import ArrayPreprocessing, ImagePreprocessing, TablePreprocessing
 from tailormix.data.preprocessing.arrays import check_finite
 from tailormix.data.preprocessing.images import photographs
 from tailormix.data.preprocessing.tables import MAX_CATEGORIES
+from tailormix.data.preprocessing.targets import array_targets, column_targets
 from tailormix.data.splits import DataSplits, MemorySplit, three_ways
-from tailormix.data.streaming import check_images, class_files, file_split, subfolders
-from tailormix.data.tabular import fit_scale
-from tailormix.data.targets import array_targets, column_targets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 
     from tailormix.data.files.columns import Column
     from tailormix.data.preprocessing import Preprocessing
-    from tailormix.data.targets import Targets, TaskOption
+    from tailormix.data.preprocessing.targets import Targets, TaskOption
 
     Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
@@ -50,7 +55,7 @@ def load_npz(
 
     x of uint8 and four axes (n, channels, H, W) is taken as images; other x as numbers, standardised by the
     training rows. Whether y holds classes or real values, which are standardised as well, says
-    :func:`tailormix.data.targets.array_targets`, unless ``task`` does.
+    :func:`tailormix.data.preprocessing.targets.array_targets`, unless ``task`` does.
     """
     path = Path(path)
     x, y = read_npz(path, ["x", "y"])
@@ -78,7 +83,7 @@ def array_splits(
     if x.dtype.kind not in "biuf":
         raise unusable(path, "x of real numbers", str(x.dtype))
     features = torch.from_numpy(check_finite(f"{path}, array x", x.astype(np.float64)))
-    return own_splits(name, features, fit_scale(features[rows[0]], "standard"), targets, rows, targets.notes)
+    return own_splits(name, features, ArrayPreprocessing.fit(features[rows[0]]), targets, rows, targets.notes)
 
 
 def load_table(
@@ -103,7 +108,8 @@ def load_table(
     :func:`tailormix.data.files.tables.read_table`. ``categories`` names columns of numbers that stand for
     categories, ``drop`` those to leave out; columns that only number or name the rows are left out as well,
     with a note. Words in the target column are classes, in alphabetical order; for numbers see
-    :func:`tailormix.data.targets.array_targets`. Real targets are standardised by the training rows.
+    :func:`tailormix.data.preprocessing.targets.array_targets`. Real targets are standardised by the training
+    rows.
     """
     given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
     reading = {name: value for name, value in given.items() if value is not None}

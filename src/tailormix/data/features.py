@@ -13,16 +13,13 @@ import torch
 from tailormix import checks
 from tailormix.data.files.arrays import names_in_npz, read_npz
 from tailormix.data.files.location import check_file, unusable
-from tailormix.data.preprocessing.arrays import check_finite
+from tailormix.data.preprocessing.arrays import ArrayPreprocessing, check_finite
 from tailormix.data.splits import DataSplits, LazySplit, MemorySplit, hold_out, share, train_rows
-from tailormix.data.tabular import fit_scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torch import Tensor
-
-    from tailormix.data.preprocessing import ArrayPreprocessing
 
 FOLDER = "features"
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
@@ -74,7 +71,7 @@ def load_features(
         shots=shots,
         validation_shots=validation_shots,
     )
-    scale = fit_scale(file.x[rows[0]], "standard")
+    scale = ArrayPreprocessing.fit(file.x[rows[0]])
     train, held, tested = (_split(file, part, scale) for part in rows)
     others = {name: part for name, part in file.parts.items() if name not in (TRAIN, VALIDATION, TEST)}
     return DataSplits(

@@ -1,4 +1,4 @@
-"""Images that fit in memory: CIFAR, Fashion-MNIST, Digits and Tiny-ImageNet."""
+"""Images in memory (CIFAR, Fashion-MNIST, Digits, Tiny-ImageNet), and ImageNet batch by batch from files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ import numpy as np
 import torch
 
 from tailormix import checks
-from tailormix.data.augment import ImageTransform, normalisation
 from tailormix.data.files.location import damaged, missing
-from tailormix.data.preprocessing import ImagePreprocessing
+from tailormix.data.pixels import (
+    IMAGENET_MEAN_STD,
+    ImageTransform,
+    class_files,
+    file_split,
+    normalisation,
+    read_images,
+    subfolders,
+)
+from tailormix.data.preprocessing.images import ImagePreprocessing, photographs
 from tailormix.data.splits import DataSplits, MemorySplit, check_labels, three_ways, train_rows
-from tailormix.data.streaming import IMAGENET_MEAN_STD, read_images
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from tailormix.data.augment import MeanStd
+    from tailormix.data.pixels import Files, MeanStd
 
     #: uint8 images (n, channels, H, W) and their labels (n,)
     Images = tuple[Tensor, Tensor]
@@ -42,6 +49,7 @@ FASHION_MNIST_CLASSES = (
 )
 # fmt: on
 
+_IMAGENET_CLASSES, _IMAGENET_TRAIN, _IMAGENET_TEST = 1000, 1_281_167, 50_000
 _TINY_CLASSES, _TINY_TRAIN, _TINY_TEST, _TINY_SIDE = 200, 500, 50, 64  # images of each class, pixels
 
 
@@ -142,6 +150,43 @@ def load_tiny_imagenet(
     train, test = _tiny_imagenet_train(folder, wnids), _tiny_imagenet_test(folder, wnids)
     name = f"tiny-imagenet ({slice})" if slice else "tiny-imagenet"
     return image_splits(name, train, test, wnids, IMAGENET_MEAN_STD, seed, validation, limit, augment)
+
+
+def load_imagenet(
+    root: Path,
+    seed: int,
+    *,
+    validation: float = 0.04,
+    limit: int | None = None,
+    augment: bool = True,
+    image_size: int = 224,
+    slice: str | None = None,  # noqa: A002 - the option's name on the command line
+) -> DataSplits:
+    """Read ``train/<wnid>/`` and, as test, the labelled ``val/<wnid>/``.
+
+    Random resized crops and flips; for evaluation the central crop. Classes are numbered in the order of
+    their wnids. ``slice`` names another folder of the same layout with some of the classes or images.
+    """
+    folder = root / (slice or "imagenet")
+    if not (folder / "train").is_dir():
+        raise missing(folder / "train", "a folder of class folders named by wnid", "imagenet")
+    classes = subfolders(folder / "train")
+    if not slice and len(classes) != _IMAGENET_CLASSES:
+        raise damaged(folder / "train", f"{_IMAGENET_CLASSES} class folders", str(len(classes)), "imagenet")
+    train = _imagenet_files(folder / "train", classes, None if slice else _IMAGENET_TRAIN)
+    test = _imagenet_files(folder / "val", classes, None if slice else _IMAGENET_TEST)
+    kept, held = train_rows(train[1], seed, validation, limit)
+    all_rows = torch.arange(len(test[1]))
+    return DataSplits(
+        f"imagenet ({slice})" if slice else "imagenet",
+        "classification",
+        train=file_split(train, kept, image_size, augment=augment),
+        validation=file_split(train, held, image_size, augment=False),
+        test=file_split(test, all_rows, image_size, augment=False, first_id=len(train[1])),
+        outputs=len(classes),
+        class_names=tuple(classes),
+        preprocessing=photographs(image_size),
+    )
 
 
 def image_splits(
@@ -253,3 +298,13 @@ def _read_lines(path: Path) -> list[str]:
     if not path.is_file():
         raise missing(path, "a list of the data set's layout", "tiny-imagenet")
     return path.read_text().splitlines()
+
+
+def _imagenet_files(folder: Path, classes: list[str], expected: int | None) -> Files:
+    for name in classes:
+        if not (folder / name).is_dir():
+            raise missing(folder / name, "a class folder", "imagenet")
+    files = class_files(folder, classes)
+    if expected is not None and len(files[0]) != expected:
+        raise damaged(folder, f"{expected} images", str(len(files[0])), "imagenet")
+    return files

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, final, get_args
 import torch
 
 from tailormix import checks
+from tailormix.data.files.arrays import read_numbers
 from tailormix.data.preprocessing import ArrayPreprocessing
 from tailormix.data.splits import DataSplits, SplitProtocol
-from tailormix.data.tabular import read_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ def load_electricity(
     ``slice`` names another folder that holds all hours of some clients: good for trying, not for results.
     """
     path = root / (slice or "electricity") / "electricity.txt.gz"
-    values = read_numbers(path, ",", 26_304, None if slice else 321, "electricity")
+    values = torch.from_numpy(read_numbers(path, ",", 26_304, None if slice else 321, "electricity"))
     name = f"electricity ({slice})" if slice else "electricity"
     return series_splits(name, values, window, horizon, protocol)
 
@@ -44,7 +44,7 @@ def load_exchange_rate(
 ) -> DataSplits:
     """Windows of 168 days; targets are the 8 rates 12 days later; nothing depends on the seed."""
     path = root / "exchange_rate" / "exchange_rate.txt.gz"
-    values = read_numbers(path, ",", 7588, 8, "exchange-rate")
+    values = torch.from_numpy(read_numbers(path, ",", 7588, 8, "exchange-rate"))
     return series_splits("exchange-rate", values, window, horizon, protocol)
 
 

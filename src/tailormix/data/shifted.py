@@ -8,19 +8,18 @@ import numpy as np
 import torch
 
 from tailormix import checks
-from tailormix.data.augment import ImageTransform, normalisation
 from tailormix.data.files.location import damaged, missing
 from tailormix.data.files.published import CIFAR_C_MD5
 from tailormix.data.images import CIFAR10_CLASSES, CIFAR10_MEAN_STD, CIFAR100_MEAN_STD, cifar100_class_names
+from tailormix.data.pixels import ImageTransform, class_files, file_split, normalisation, subfolders
 from tailormix.data.preprocessing.images import ImagePreprocessing, photographs
 from tailormix.data.splits import DataSplits, MemorySplit, check_labels
-from tailormix.data.streaming import class_files, file_split, subfolders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tailormix.data.augment import MeanStd
+    from tailormix.data.pixels import MeanStd
 
 CORRUPTIONS: tuple[str, ...] = tuple(name for name in CIFAR_C_MD5 if name != "labels")
 _IMAGES, _SEVERITIES = 10_000, 5

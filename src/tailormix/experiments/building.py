@@ -15,8 +15,8 @@ from torch import nn
 from tailormix import checks, data, losses, models
 from tailormix.calibration.predictions import to_numpy
 from tailormix.data.custom import array_splits
-from tailormix.data.folds import fold_splits
 from tailormix.data.preprocessing import ArrayPreprocessing
+from tailormix.data.registry import fold_splits
 from tailormix.data.splits import DataSplits
 from tailormix.experiments import plugins
 from tailormix.experiments.experiment import DEFAULT_LOSS, REGRESSION_LOSSES, method_options

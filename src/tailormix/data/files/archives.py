@@ -1,4 +1,7 @@
-"""Unpack archives without trusting them: nothing is written outside the folder, nothing is linked."""
+"""Unpack archives without trusting them: nothing is written outside the folder, nothing is linked.
+
+Those of ImageNet become class folders.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from typing import IO, TYPE_CHECKING
 from tailormix.data.files.location import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 #: what damaged, encrypted and foreign files make tarfile, zipfile and the decompressors raise
 BROKEN = (
@@ -33,6 +36,7 @@ BROKEN = (
 )
 #: the bit of a zip entry's flags
 ENCRYPTED = 1
+TRAIN, VAL, DEVKIT = "ILSVRC2012_img_train.tar", "ILSVRC2012_img_val.tar", "ILSVRC2012_devkit_t12.tar.gz"
 #: data sets are images and numbers, which hardly compress: what unpacks to much more is no data set
 _GROWTH, _SMALL = 4, 64 << 20
 
@@ -108,3 +112,68 @@ def _move(entry: Path, target: Path) -> Path:
     if target.is_dir() and entry.is_dir():
         shutil.rmtree(target)
     return entry.replace(target)
+
+
+def needed_imagenet_archives(folder: Path) -> list[str]:
+    """Names of the archives that hold what is not yet unpacked."""
+    names = [] if (folder / "train").is_dir() else [TRAIN]
+    return names if (folder / "val").is_dir() else [*names, VAL, DEVKIT]
+
+
+def prepare_imagenet(folder: Path) -> None:
+    """Unpack the archives in ``folder`` into ``train/<wnid>/`` and ``val/<wnid>/``; what is there stays."""
+    needed = needed_imagenet_archives(folder)
+    if TRAIN in needed:
+        _unpack_train(folder)
+    if VAL in needed:
+        _unpack_validation(folder)
+
+
+def _unpack_train(folder: Path) -> None:
+    """Unpack the 1000 inner archives, each named by its wnid."""
+    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder, ignore_cleanup_errors=True) as name:
+        work = Path(name)
+        unpack(folder / TRAIN, work)
+        for inner in sorted(work.glob("*.tar")):
+            target = work / "train" / inner.stem
+            target.mkdir(parents=True)
+            unpack(inner, target)
+            inner.unlink()
+        (work / "train").replace(folder / "train")
+
+
+def _unpack_validation(folder: Path) -> None:
+    """Sort the flat images into class folders, by the ground truth of the development kit."""
+    wnids, labels = read_devkit(folder / DEVKIT)
+    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder, ignore_cleanup_errors=True) as name:
+        flat, sorted_images = Path(name, "flat"), Path(name, "val")
+        flat.mkdir()
+        unpack(folder / VAL, flat)
+        images = sorted(flat.rglob("*.JPEG"))
+        if len(images) != len(labels):
+            raise DataError(f"wrong file {folder / VAL}: expected {len(labels)} images, got {len(images)}")
+        for wnid in wnids.values():
+            (sorted_images / wnid).mkdir(parents=True)
+        for image, label in zip(images, labels, strict=True):
+            image.replace(sorted_images / wnids[label] / image.name)
+        sorted_images.replace(folder / "val")
+
+
+def read_devkit(path: Path) -> tuple[Mapping[int, str], list[int]]:
+    """The wnid of each class number (from 1) of the kit, and the class number of each validation image."""
+    from scipy.io import loadmat
+
+    data = "ILSVRC2012_devkit_t12/data"
+    try:
+        with tarfile.open(path) as kit:
+            synsets = loadmat(kit.extractfile(f"{data}/meta.mat"), squeeze_me=True, struct_as_record=False)
+            truth = kit.extractfile(f"{data}/ILSVRC2012_validation_ground_truth.txt")
+            labels = [int(line) for line in (truth.read() if truth else b"").split()]
+        # synsets with children are no classes
+        wnids = {int(s.ILSVRC2012_ID): str(s.WNID) for s in synsets["synsets"] if int(s.num_children) == 0}
+    except (OSError, AttributeError, TypeError, *BROKEN) as error:
+        raise DataError(f"wrong file {path}: expected the 2012 development kit, got {error}") from error
+    unknown = set(labels) - set(wnids)
+    if unknown:
+        raise DataError(f"wrong file {path}: expected class numbers of meta.mat, got {sorted(unknown)[:5]}")
+    return wnids, labels

@@ -1,7 +1,8 @@
-"""Read arrays from .npz and .npy files without trusting them: no objects, and nothing too large."""
+"""Read arrays from .npz, .npy and text files without trusting them: no objects, and nothing too large."""
 
 from __future__ import annotations
 
+import gzip
 import math
 import os
 import zipfile
@@ -9,16 +10,15 @@ import zlib
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.lib import format as npy
 
 from tailormix.data.files.archives import ENCRYPTED
-from tailormix.data.files.location import DataError, check_file, unusable
+from tailormix.data.files.location import DataError, check_file, damaged, missing, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-    import numpy as np
 
     Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
@@ -68,6 +68,25 @@ def read_npy(path: Path) -> Array:
         raise
     except _BROKEN as error:
         raise unusable(path, "an .npy file of a plain array", str(error) or type(error).__name__) from error
+
+
+def read_numbers(path: Path, delimiter: str, rows: int, columns: int | None, name: str) -> Array:
+    """Read exactly ``rows`` x ``columns`` finite numbers; ``columns=None`` accepts any number of them."""
+    expected = f"{rows} rows of {'equally many' if columns is None else columns} numbers"
+    if not path.is_file():
+        raise missing(path, expected, name)
+    try:
+        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
+            table = np.loadtxt(lines, delimiter=delimiter, ndmin=2, max_rows=rows + 1)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise damaged(path, expected, f"an unreadable file ({error})", name) from error
+    if len(table) != rows or (columns is not None and table.shape[1] != columns):
+        more = "or more " if len(table) > rows else ""
+        raise damaged(path, expected, f"{table.shape[0]} {more}rows of {table.shape[1]}", name)
+    if not np.isfinite(table).all():
+        row, column = np.argwhere(~np.isfinite(table))[0]
+        raise damaged(path, expected, f"{table[row, column]} in row {row}, column {column}", name)
+    return table
 
 
 def _read(path: Path, opened: Callable[[], IO[bytes]], size: int) -> Array:

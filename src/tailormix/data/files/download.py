@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tailormix.data import imagenet
-from tailormix.data.files.archives import unpack
+from tailormix.data.files.archives import needed_imagenet_archives, prepare_imagenet, unpack
 from tailormix.data.files.location import DataError, command, writable
 from tailormix.data.files.verify import check, state, verify, write_manifest
 from tailormix.data.registry import published_files
@@ -161,7 +160,7 @@ def _check_space(folder: Path, download: Download) -> None:
 def _prepare_imagenet(name: str, published: PublishedFiles, root: Path) -> None:
     """Check the archives that the user must download, then unpack them into class folders."""
     folder = writable(root / published.folder)
-    needed = imagenet.needed_archives(folder)
+    needed = needed_imagenet_archives(folder)
     for stored in published.archives:
         path = root / stored.path
         if path.name not in needed:
@@ -170,4 +169,4 @@ def _prepare_imagenet(name: str, published: PublishedFiles, root: Path) -> None:
             raise DataError(f"missing file {path}; to fix it: {published.by_hand} {folder}")
         if problem := check(name, stored, root):
             raise problem
-    imagenet.prepare(folder)
+    prepare_imagenet(folder)

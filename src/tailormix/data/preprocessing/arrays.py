@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 import torch
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
+
+Scaling = Literal["standard", "min-max"]
 
 
 @final
@@ -46,6 +48,21 @@ class ArrayPreprocessing(Preprocessing):
         self.shape, self.flat = tuple(shape), flat
         self.register_buffer("centre", torch.as_tensor(centre, dtype=torch.float64))
         self.register_buffer("spread", torch.as_tensor(spread, dtype=torch.float64))
+
+    @classmethod
+    def fit(cls, features: Tensor, scaling: Scaling = "standard") -> ArrayPreprocessing:
+        """(x - mean) / std, or (x - min) / (max - min), per feature of (n, ...); constant features become 0.
+
+        >>> ArrayPreprocessing.fit(torch.tensor([[0.0], [4.0]]), "min-max")(torch.tensor([[8.0]])).item()
+        2.0
+        """
+        known = features.to(torch.float64)
+        if scaling == "standard":
+            centre, spread = known.mean(dim=0), known.std(dim=0, correction=0)
+        else:
+            centre, spread = known.amin(dim=0), known.amax(dim=0) - known.amin(dim=0)
+        spread = torch.where(spread > 0, spread, 1.0)
+        return cls(features.shape[1:], centre=centre, spread=spread, flat=features.ndim > 2)
 
     def read(self, source: Any) -> Tensor:
         """Finite numbers (n, *shape) as float64, from an array or a file.

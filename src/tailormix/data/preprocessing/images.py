@@ -8,11 +8,10 @@ import numpy as np
 import torch
 
 from tailormix import checks
-from tailormix.data.augment import normalisation
 from tailormix.data.files.location import DataError
+from tailormix.data.pixels import ENLARGE, IMAGENET_MEAN_STD, image_paths, normalisation, read_images
 from tailormix.data.preprocessing.arrays import read_array
 from tailormix.data.preprocessing.base import Preprocessing
-from tailormix.data.streaming import ENLARGE, IMAGENET_MEAN_STD, image_paths, read_images
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,9 +15,8 @@ from torch import nn
 from torch.nn import functional
 
 from tailormix import checks, models
-from tailormix.data.augment import normalisation
 from tailormix.data.files.location import check_file, unusable
-from tailormix.data.streaming import IMAGENET_MEAN_STD
+from tailormix.data.pixels import IMAGENET_MEAN_STD, normalisation
 from tailormix.embeddings import embed
 from tailormix.experiments import plugins
 from tailormix.experiments.exporting import FACTS

@@ -14,10 +14,10 @@ from tailormix import checks, data
 from tailormix.data.corrupt import chunk_seed, corrupt, corrupted_rows, pixels
 from tailormix.data.files.location import data_root, unusable
 from tailormix.data.files.texts import READERS, read_own_texts
+from tailormix.data.pixels import ENLARGE, class_files, read_images, subfolders
 from tailormix.data.preprocessing import ImagePreprocessing
 from tailormix.data.registry import DATASETS
 from tailormix.data.splits import hold_out
-from tailormix.data.streaming import ENLARGE, class_files, read_images, subfolders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

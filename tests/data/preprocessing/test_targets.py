@@ -8,7 +8,7 @@ import torch
 
 from tailormix.data import DataError
 from tailormix.data.files.columns import Column
-from tailormix.data.targets import array_targets, column_targets
+from tailormix.data.preprocessing.targets import array_targets, column_targets
 
 FLOATS = np.array([0.0, 1.0, 2.0] * 4)
 

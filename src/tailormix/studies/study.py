@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SHIPPED = resources.files(__package__) / "files"
 #: the studies that ship with the package
-STUDIES = ("text", "images", "scratch", "tables", "uci", "bank")
+STUDIES = ("text", "images", "scratch", "tables", "uci", "finetuned", "bank")
 KEYS = ("title", "note", "seeds", "budget", "together", "baseline", "experiment", "data", "rows")
 ROW_KEYS = ("title", "set", "search", "ensemble", "members", "reference")
 MEMBER_STEP = 1000  # between the seeds of an ensemble's members: those of a study's repeats lie below it

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from pathlib import Path  # noqa: TC003, typer reads it
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
 import typer
 
+from benchmarks.harness import markdown_table
 from benchmarks.strength import epochs_of, read_rows, step_of, write_rows
+from benchmarks.strength_tables import by_data, differences, with_error
 from tailormix.calibration.dropout import predict
 from tailormix.calibration.variance import VarianceScaling
 from tailormix.data.files.location import data_root
 from tailormix.metrics import gaussian_nll, rmse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from torch import Tensor
 
     from tailormix.method import Step
@@ -94,7 +100,7 @@ def main(
     out: Annotated[Path, typer.Option(dir_okay=False, help="CSV of all runs; missing ones are added.")],
     splits: Annotated[int, typer.Option(min=1, max=10, help="Splits of each table.")] = 3,
 ) -> None:
-    """Run what is missing."""
+    """Run what is missing, then print the means."""
     torch.set_num_threads(1)
     rows = read_rows(out)
     known = {(row["data"], row["method"], row["rule"], int(row["split"])) for row in rows}
@@ -105,6 +111,36 @@ def main(
             found = train(load(name, split), method, missing, split)
             rows += [{"data": name, "method": method, "split": split, **row} for row in found]
             write_rows(out, rows, COLUMNS)
+    typer.echo(table(rows))
+
+
+def table(rows: Iterable[Mapping[str, str]]) -> str:
+    """Means over tables: RMSE, log ratio, NLL after variance scaling and its difference to ERM, strength."""
+    found: dict[tuple[str, str, str], dict[tuple[str, str], float]] = defaultdict(dict)
+    for row in rows:
+        for metric in ("rmse", "ratio", "nll_after", "last"):
+            found[metric, row["method"], row["rule"]][row["data"], row["split"]] = float(row[metric])
+
+    def line(method: str, rule: str) -> list[str]:
+        means = {
+            metric: fmean(by_data(found[metric, method, rule]).values())
+            for metric in ("rmse", "ratio", "nll_after", "last")
+        }
+        against = differences(found["nll_after", method, rule], found["nll_after", "erm", "erm"])
+        last = [with_error(against.values(), 3), f"{means['last']:.3g}"] if method != "erm" else ["", ""]
+        return [method, rule, *(f"{means[each]:.3f}" for each in ("rmse", "ratio", "nll_after")), *last]
+
+    header = [
+        "method",
+        "strength",
+        "RMSE",
+        "log(error² / variance)",
+        "NLL scaled",
+        "… − ERM",
+        "last strength",
+    ]
+    kinds = [("erm", "erm"), *itertools.product(METHODS, RULES)]
+    return markdown_table(header, [line(*kind) for kind in kinds if found["rmse", *kind]])
 
 
 if __name__ == "__main__":

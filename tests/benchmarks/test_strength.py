@@ -79,7 +79,7 @@ def test_known_runs_are_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(run("prototype;start 1;fixed 1")) == 1 + 2 * (1 + 2 * 3)
     study = strength_tables.Study(read_rows(out))
     assert strength_tables.all_rules(study).count("\n") == 4
-    assert "| erm | erm | 1 |" in strength_tables.last_round(study, DATA)
+    assert "| erm |  | 1 |" in strength_tables.against_erm(study, DATA)
 
 
 def test_squared_errors_can_steer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,3 +91,8 @@ def test_squared_errors_can_steer(monkeypatch: pytest.MonkeyPatch) -> None:
     fixed, auto = strength_regression.train(parts, "mixup", rules, 0)
     assert float(fixed["last"]) < float(auto["last"])
     assert float(auto["ratio"]) > 0
+    rows = [{"data": "a", "method": "mixup", "split": "0", **row} for row in (fixed, auto)]
+    plain = {**rows[0], "method": "erm", "rule": "erm"}
+    assert (
+        strength_regression.table([plain, *rows]).count("\n") == 2
+    )  # rules that are not the study's are left out

@@ -11,7 +11,7 @@ from studies.test_study import SMALL
 from tailormix.studies.page import study_page
 from tailormix.studies.pictures import study_pictures
 from tailormix.studies.raw import read_csv
-from tailormix.studies.running import choose, result_of
+from tailormix.studies.running import _by_loss, choose, result_of
 from tailormix.studies.study import Study, read_study
 from tailormix.training.run_folder import RESULT
 
@@ -114,3 +114,13 @@ def test_the_csv_reads_as_any_csv(finished: tuple[Study, Path]) -> None:
         header, *lines = list(csv.reader(file))
     assert header[:6] == ["data", "row", "seed", "candidate", "chosen", "validation_nll"]
     assert all(len(line) == len(header) for line in lines)
+
+
+def test_runs_that_train_together_have_one_loss() -> None:
+    """Label smoothing is searched in its loss: one group for each of its values, one for all of Mixup."""
+    study = read_study("tables")
+    smoothed, mixed = (study.runs("wdbc", study.rows[row], Path("runs"), [0, 1]) for row in ("ls", "mixup"))
+    groups = _by_loss(smoothed)
+    assert [len({run.candidate["loss.alpha"] for run in group}) for group in groups] == [1, 1, 1, 1]
+    assert [[run.seed for run in group] for group in groups] == [[0, 1]] * 4
+    assert _by_loss(mixed) == [mixed]

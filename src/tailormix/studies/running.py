@@ -54,8 +54,9 @@ def run_cell(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int])
     if row.reference is not None:
         return f"{data}/{row.name}", [text for run in todo if (text := _attempt(references.fit, run))]
     messages: list[str] = []
-    for start in range(0, len(todo), MOST_TOGETHER):
-        messages += _train(todo[start : start + MOST_TOGETHER], together=study.together)
+    for alike in _by_loss(todo):
+        for start in range(0, len(alike), MOST_TOGETHER):
+            messages += _train(alike[start : start + MOST_TOGETHER], together=study.together)
     return f"{data}/{row.name}", messages
 
 
@@ -87,6 +88,14 @@ def validation_nll(result: dict[str, Any]) -> float:
     if "nll" in found["before"]:
         return float(found["before"]["nll"])
     return float(found.get("after variance scaling", found["before"])["gaussian_nll"])
+
+
+def _by_loss(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs in groups of one loss: its options are not among the numbers that members may differ in."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(repr(run.experiment.loss), []).append(run)
+    return list(groups.values())
 
 
 def _train(runs: Sequence[Run], *, together: bool) -> list[str]:

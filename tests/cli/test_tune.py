@@ -44,7 +44,6 @@ def test_the_best_setting_becomes_an_experiment_file(tmp_path: Path) -> None:
     assert "fold" not in tuned.data.options
     assert tuned.training.epochs == 1
     assert "tuned on 2 folds by trade-off" in tuned.summary
-    assert {Path(path).suffix for path in found["files"]["pictures"]} == {".svg", ".png"}
     assert [row["value"] for row in found["sensitivity"]["method.tau_std"]] == ["0.25", "1"]
     assert json.loads((folder / "trials.json").read_text())["best"] == found["best"]
     url = f"sqlite:///{folder / 'study.db'}"

@@ -57,6 +57,8 @@ def show_progress(results: Iterator[JobResult], total: int) -> Iterator[JobResul
     from rich.console import Console
     from rich.progress import Progress
 
+    from tailormix.training.progress import time_text
+
     console = Console(stderr=True)
     started = time.monotonic()
     with Progress(console=console, disable=not console.is_terminal) as progress:
@@ -70,19 +72,6 @@ def show_progress(results: Iterator[JobResult], total: int) -> Iterator[JobResul
                 f"{number}/{total} {ended}: {result.job.path}{rest}", soft_wrap=True, highlight=False
             )
             yield result
-
-
-def time_text(seconds: float) -> str:
-    """A duration with its unit.
-
-    >>> time_text(40), time_text(300), time_text(9000), time_text(400000)
-    ('40 s', '5 min', '2.5 h', '4.6 d')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} d"
 
 
 def list_failures(failed: Sequence[JobResult]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     import optuna
     from optuna.trial import FrozenTrial
-    from rich.console import Console
     from rich.table import Table
 
     from tailormix.data.splits import Task
@@ -96,12 +94,13 @@ def tune(
     from tailormix.experiments.tuning.space import grid
     from tailormix.experiments.tuning.study import hide_password, open_study
     from tailormix.experiments.tuning.summary import BEST, write_results
+    from tailormix.training import run_folder
 
     folder = out / search.study_name
     trials = trials or len(grid(search.space)) or 40
-    url = storage or f"sqlite:///{(_writable(folder) / 'study.db').resolve()}"
+    url = storage or f"sqlite:///{(run_folder.prepare(folder) / 'study.db').resolve()}"
     study = open_study(search, url, trials=trials, pruner=pruner, worker=worker)
-    _writable(folder)
+    run_folder.prepare(folder)
     if jobs > 1:
         arguments = [experiment, *(text for setting in search.settings for text in ("--set", setting))]
         arguments += [text for dimension in over or [] for text in ("--over", dimension)]
@@ -112,11 +111,8 @@ def tune(
         stopped = _run(study, search, folder, trials, together)
     if worker:
         return
-    found = write_results(search, study, protocol.task, folder)
-    found["files"] = {
-        "best": str(folder / BEST) if found["best"] else None,
-        "pictures": [str(path) for path in _draw(search, protocol.task, found["trials"], folder)],
-    }
+    found = write_results(search, study, folder)
+    found["files"] = {"best": str(folder / BEST) if found["best"] else None}
     running = sum(trial.state.name == "RUNNING" for trial in study.get_trials(deepcopy=False))
     if as_json:
         typer.echo(json.dumps({"storage": hide_password(url, url), "under way": running, **found}, indent=2))
@@ -158,18 +154,6 @@ def _search(
     search = Search(experiment, tuple(settings), space, protocol.names, wanted)
     search.check()
     return search, protocol
-
-
-def _writable(folder: Path) -> Path:
-    """Make the folder; raise if nothing can be written into it, before any work starts."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError as error:
-        raise ValueError(
-            f"cannot write into {folder} ({error.strerror}): choose another folder with --out"
-        ) from error
 
 
 def _run(study: optuna.Study, search: Search, folder: Path, trials: int, together: bool) -> int:
@@ -260,31 +244,8 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _draw(search: Search, task: Task, trials: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
-    """One picture for each hyper-parameter that is a number."""
-    from tailormix.atomic import write_atomically
-    from tailormix.experiments.tuning.objective import AXES
-    from tailormix.reports.sensitivity import Point, sensitivity_diagram
-    from tailormix.reports.style import image_bytes
-
-    metrics = list(dict.fromkeys((search.objective, *AXES[task])))
-    written = []
-    for each in search.space:
-        points = [
-            Point(value, {**row["metrics"], search.objective: row["score"]}, row["state"] == "complete")
-            for row in trials
-            if "score" in row and type(value := row["values"][each.key]) in (int, float)
-        ]
-        shown = [name for name in metrics if any(name in point.metrics for point in points)]
-        for kind in ("svg", "png") if points else ():
-            figure = sensitivity_diagram(points, each.key, shown, log=each.log)
-            name = f"sensitivity-{each.key.replace('.', '-')}.{kind}"
-            written.append(write_atomically(folder / name, image_bytes(figure, kind)))
-    return written
-
-
 def _show(search: Search, task: Task, found: Mapping[str, Any], folder: Path) -> None:
-    """Trials, sensitivity, importance, trade-off and the best setting, as text."""
+    """Trials, sensitivity and the best setting, as text."""
     from rich.console import Console
 
     from tailormix.experiments.tuning.objective import direction
@@ -300,28 +261,17 @@ def _show(search: Search, task: Task, found: Mapping[str, Any], folder: Path) ->
     for key, levels in found["sensitivity"].items():
         if levels:
             lines += [f"\n{search.objective} by {key}", *dot_plot(levels)]
-    if len(found["importance"]) > 1:
-        shares = " · ".join(f"{key} {share:.0%}" for key, share in found["importance"].items())
-        lines += [f"\nimportance: {shares}"]
-    _print(console, lines)
-    if len(found["pareto"]["trials"]) > 1:
-        title = f"\nno setting beats these in both {' and '.join(found['pareto']['metrics'])}"
-        console.print(_table(title, found["pareto"]["trials"], search.objective, task))
-    lines = [f"failed: {row['values']}: {row['error']}" for row in found["trials"] if "error" in row]
+    lines += [f"failed: {row['values']}: {row['error']}" for row in found["trials"] if "error" in row]
     if best := found["best"]:
         values = ", ".join(f"{key} = {_short(value)}" for key, value in best["values"].items())
         lines += [
             f"\nbest: {values}: {search.objective} {best['score']:.4g}",
             f"chosen on {len(search.folds)} folds without the test rows of seed {found['seed']}",
-            f"pictures and trials: {folder}",
+            f"all trials: {folder}",
             f"train it: tailormix train {found['files']['best']}",
         ]
     else:
         lines += ["no setting ran on all folds"]
-    _print(console, lines)
-
-
-def _print(console: Console, lines: Sequence[str]) -> None:
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -19,6 +19,7 @@ from tailormix.paper.results_page import (
     paper_text,
     row_title,
 )
+from tailormix.training.progress import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -102,8 +103,8 @@ def _runs_table(cells: list[dict[str, Any]], folders: bool) -> Table:
             method_text(cell["experiment"]),
             f"{len(cell['seeds'])}",
             f"{cell['finished']}",
-            hours_text(cell["hours"]) + ("" if cell["measured"] else " (rough)"),
-            hours_text(cell["hours left"]),
+            time_text(3600 * cell["hours"]) + ("" if cell["measured"] else " (rough)"),
+            time_text(3600 * cell["hours left"]),
             *([cell["run"]] if folders else []),
         )
     return table
@@ -118,9 +119,9 @@ def _totals(forecast: Mapping[str, Any]) -> Iterator[str]:
         cells = [cell for cell in forecast["cells"] if cell["device"] == device]
         left = sum(cell["hours left"] for cell in cells)
         runs = sum(len(cell["seeds"]) - cell["finished"] for cell in cells)
-        each = f", {hours_text(left / forecast['jobs'])} with {forecast['jobs']} at a time"
+        each = f", {time_text(3600 * left / forecast['jobs'])} with {forecast['jobs']} at a time"
         where = "CPU" if device == "cpu" else "one A100"
-        yield f"{runs} runs on {where}: {hours_text(left)}{each if forecast['jobs'] > 1 else ''}"
+        yield f"{runs} runs on {where}: {time_text(3600 * left)}{each if forecast['jobs'] > 1 else ''}"
     for name in forecast["left out"]:
         yield f"{name} has no small version and is left out"
     for name, command in forecast["absent data"].items():
@@ -162,16 +163,3 @@ def options_text(value: Any) -> str:
         options = ", ".join(f"{key}={one}" for key, one in value.items() if key != "name")
         return f"{value['name']}({options})" if options else str(value["name"])
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def hours_text(hours: float) -> str:
-    """Hours in the unit that fits.
-
-    >>> hours_text(0.001), hours_text(0.5), hours_text(30.0), hours_text(100.0)
-    ('4 s', '30 min', '30.0 h', '4.2 days')
-    """
-    if hours < 0.025:
-        return f"{hours * 3600:.0f} s"
-    if hours < 1.5:
-        return f"{hours * 60:.0f} min"
-    return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.1f} days"

@@ -61,8 +61,6 @@ def report_page(
     lead: str | None = None,
     eyebrow: str = "tailormix report",
     before: Sequence[Section] = (),
-    after: Sequence[Section] = (),
-    footer: Sequence[str] = (),
 ) -> str:
     """The page as text; everything that is not of this package is escaped.
 
@@ -79,7 +77,6 @@ def report_page(
         lead=_lead(problems) if lead is None else lead,
         eyebrow=eyebrow,
         before=list(before),
-        after=list(after),
         problems=[_problem(problem, number, drawn) for number, problem in enumerate(problems, start=1)],
         cut=_cut(len(drawn), len(groups)),
         skipped=list(skipped),
@@ -87,7 +84,7 @@ def report_page(
         with_erm=any(group.method["name"] == "erm" for group in groups),
         versions=versions_of(runs),
         runs=run_rows(runs),
-        footer=[*footer, f"Made by tailormix {__version__}. ECE and its variants have 15 bins."],
+        footer=f"Made by tailormix {__version__}. ECE and its variants have 15 bins.",
     )
 
 

@@ -44,6 +44,19 @@ def selected_by(row: Mapping[str, Any]) -> Mapping[str, float]:
     return found
 
 
+def time_text(seconds: float) -> str:
+    """A duration in the unit that fits.
+
+    >>> time_text(40), time_text(300), time_text(9000), time_text(400000)
+    ('40 s', '5 min', '2.5 h', '4.6 days')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
+
+
 class Lines:
     """Plain lines: those of the first and the last epoch, and at most one per second between."""
 

@@ -1,19 +1,19 @@
-"""What a study found: its trials, the best one, the Pareto front, and how each key matters."""
+"""What a study found: its trials, the best one, and the mean score by value of each key.
+
+All else, such as importance and pictures, optuna shows of the study's database.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 import statistics
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import optuna
-from optuna.trial import TrialState, create_trial
+from optuna.trial import TrialState
 
 from tailormix.experiments.experiment import write_toml
-from tailormix.experiments.tuning.objective import AXES, direction
 from tailormix.experiments.tuning.study import has_ended
 from tailormix.training.run_folder import write_json
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import optuna
     from optuna.trial import FrozenTrial
 
-    from tailormix.data.splits import Task
     from tailormix.experiments.tuning.space import Dimension
     from tailormix.experiments.tuning.study import Search
 
@@ -32,9 +32,9 @@ BINS = 10
 BEST, TRIALS = "best.toml", "trials.json"
 
 
-def write_results(search: Search, study: optuna.Study, task: Task, folder: Path) -> dict[str, Any]:
+def write_results(search: Search, study: optuna.Study, folder: Path) -> dict[str, Any]:
     """Write ``trials.json`` and, where a trial ran on all folds, ``best.toml``; return what was found."""
-    found = describe(search, study, task)
+    found = describe(search, study)
     write_json(folder / TRIALS, found)
     if best := found["best"]:
         experiment = search.experiment(best["values"])
@@ -44,7 +44,7 @@ def write_results(search: Search, study: optuna.Study, task: Task, folder: Path)
     return found
 
 
-def describe(search: Search, study: optuna.Study, task: Task) -> dict[str, Any]:
+def describe(search: Search, study: optuna.Study) -> dict[str, Any]:
     """All that was found, for JSON."""
     trials = [as_dict(trial) for trial in study.get_trials(deepcopy=False) if has_ended(trial)]
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
@@ -56,11 +56,6 @@ def describe(search: Search, study: optuna.Study, task: Task) -> dict[str, Any]:
         "folds": list(search.folds),
         "seed": search.experiment({}).training.seed,
         "best": as_dict(study.best_trial) if done else None,
-        "pareto": {
-            "metrics": list(AXES[task]),
-            "trials": [as_dict(trial) for trial in pareto_front(done, AXES[task])],
-        },
-        "importance": importance(study) if len(done) > 1 else {},
         "sensitivity": {each.key: sensitivity(trials, each) for each in search.space},
         "trials": trials,
     }
@@ -74,30 +69,6 @@ def as_dict(trial: FrozenTrial) -> dict[str, Any]:
         found |= {"score": statistics.fmean(scores), "std": std, "scores": scores}
         found |= {"metrics": trial.user_attrs["metrics"]}
     return found | ({"error": trial.user_attrs["error"]} if "error" in trial.user_attrs else {})
-
-
-def pareto_front(trials: Sequence[FrozenTrial], metrics: Sequence[str]) -> list[FrozenTrial]:
-    """The trials that no other beats on all metrics at once, by the first metric, the best first.
-
-    The study itself has one objective, because optuna prunes no other kind.
-    """
-    found = {trial.number: [trial.user_attrs["metrics"].get(name) for name in metrics] for trial in trials}
-    study = optuna.create_study(directions=[direction(name) for name in metrics])
-    for number, values in found.items():
-        if None not in values:
-            study.add_trial(create_trial(values=values, user_attrs={"number": number}))
-    numbers = {trial.user_attrs["number"] for trial in study.best_trials}
-    front = [trial for trial in trials if trial.number in numbers]
-    return sorted(
-        front, key=lambda trial: found[trial.number][0], reverse=direction(metrics[0]) == "maximize"
-    )
-
-
-def importance(study: optuna.Study) -> dict[str, float]:
-    """How much of the objective's variation each key explains, as optuna measures it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of few trials
-        return optuna.importance.get_param_importances(study)
 
 
 def sensitivity(trials: Sequence[dict[str, Any]], dimension: Dimension) -> list[dict[str, Any]]:

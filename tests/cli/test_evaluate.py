@@ -189,3 +189,27 @@ def test_an_ensemble_of_runs_is_averaged_and_calibrated_on_their_validation_rows
     values = [each["before"]["nll"]["value"] for each in (found, *alone)]
     assert values[0] <= (values[1] + values[2]) / 2
     assert call("evaluate", *folders).exit_code == 2
+
+
+def test_an_ensemble_of_regressions_is_a_mixture_of_gaussians(tmp_path: Path) -> None:
+    """With equal spreads its NLL is never above its members' mean: log(1 + d/σ²) ≤ d/σ², row by row."""
+    random = torch.Generator().manual_seed(0)
+    targets = torch.randn(200, generator=random)
+    folders = [str(tmp_path / f"seed-{k}") for k in range(3)]
+    for folder in folders:
+        mean = targets + torch.randn(200, generator=random)
+        Path(folder).mkdir()
+        for name, part, rows in (
+            ("predictions.npz", "test", slice(100)),
+            ("validation.npz", "validation", slice(100, 200)),
+        ):
+            ids = torch.arange(200)[rows]
+            member = Predictions(
+                mean=mean[rows], std=torch.full((100,), 0.7), targets=targets[rows], ids=ids, split=part
+            )
+            save_predictions(Path(folder) / name, member)
+    found = json.loads(call("evaluate", *folders, "--ensemble", "--json", "--resamples", "0").stdout)
+    assert found["calibration"]["fitted_on"]["split"] == "validation"
+    alone = [json.loads(call("evaluate", folder, "--json", "--resamples", "0").stdout) for folder in folders]
+    together, *single = (each["before"]["gaussian_nll"]["value"] for each in (found, *alone))
+    assert together < sum(single) / 3

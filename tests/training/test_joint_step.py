@@ -2,10 +2,12 @@
 
 import copy
 import dataclasses
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from tailormix import ERM, METHODS, Mixup, SKMixup, Step, build_method
 from tailormix.losses import build as build_loss
@@ -201,6 +203,59 @@ def test_models_that_cannot_be_stacked_are_named():
         JointStep([Step(sizes(4), Mixup(per="batch")), Step(sizes(4), Mixup(per="sample"))])
     with pytest.raises(ValueError, match="at least one member"):
         JointStep([])
+
+
+def weighted(weights):
+    def criterion(logits, targets):
+        return functional.cross_entropy(logits, targets, weights)
+
+    return criterion
+
+
+def smoothed(logits, targets, alpha):
+    return functional.cross_entropy(logits, targets, label_smoothing=alpha)
+
+
+def pair(*criteria):
+    return JointStep([Step(nn.Linear(2, 3), ERM(), criterion) for criterion in criteria])
+
+
+@pytest.mark.parametrize(
+    ("criteria", "told"),
+    [
+        ((build_loss("ls", alpha=0.05), build_loss("ls", alpha=0.2)), "alpha is 0.05 and 0.2"),
+        ((build_loss("ls"), build_loss("focal")), r"criterion is LabelSmoothing\(\) and FocalLoss\(\)"),
+        ((None, build_loss("ls")), r"criterion is None and LabelSmoothing\(\)"),
+        ((build_loss("crl", size=8), build_loss("crl", size=9)), "size is 8 and 9"),
+        ((nn.CrossEntropyLoss(torch.ones(3)), nn.CrossEntropyLoss()), "tensors is"),
+        ((nn.Sequential(nn.Dropout(0.1)), nn.Sequential(nn.Dropout(0.2))), "p is 0.1 and 0.2"),
+        ((partial(smoothed, alpha=0.1), partial(smoothed, alpha=0.2)), "alpha is 0.1 and 0.2"),
+        ((weighted(torch.ones(3)), weighted(torch.arange(3.0))), "weights differs"),
+        ((functional.cross_entropy, smoothed), "function is"),
+    ],
+)
+def test_criteria_or_options_of_a_loss_that_differ_are_refused(criteria, told):
+    """At the first step a smoothed loss is about log C, whatever is smoothed: comparing tells nothing."""
+    with pytest.raises(
+        NotStackable, match=f"same loss, with the same options, but of members 0 and 1 .*{told}"
+    ):
+        pair(*criteria)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: None,
+        lambda: build_loss("mmce", weight=2.0),
+        lambda: nn.CrossEntropyLoss(torch.ones(3)),
+        lambda: partial(smoothed, alpha=0.1),
+        lambda: weighted(torch.ones(3)),
+    ],
+)
+def test_criteria_made_alike_are_one_loss(make):
+    x, y = torch.rand(2, 4, 2), torch.arange(4).remainder(3).expand(2, -1)
+    steps = [Step(nn.Linear(2, 3), ERM(), make()) for _ in range(2)]
+    assert_same_as_single_steps(steps, batches_of(x, y))
 
 
 class Noisy(nn.Linear):

@@ -15,7 +15,6 @@ from tailormix.experiments.shifts import evaluate_shifts, missing_shifts
 from tailormix.experiments.trained import save_description
 from tailormix.methods import METHODS
 from tailormix.training import run_folder
-from tailormix.training.joint_step import NotStackable
 from tailormix.training.loop import begin, conclude, make_fabric, run
 from tailormix.training.progress import silent, tensorboard
 from tailormix.training.together import FREE, fit_together
@@ -92,8 +91,6 @@ def run_together(
     Folders and results are those of single runs. ``report`` hears of the first run alone. Raises
     :class:`tailormix.training.joint_step.NotStackable` before any training where that is not possible.
     """
-    if any(each.loss != experiments[0].loss for each in experiments):
-        raise NotStackable("runs trained together must have the same loss, with the same options")
     found: list[Any] = [finished_result(*each) for each in zip(experiments, paths, strict=True)]
     todo = [k for k, result in enumerate(found) if result is None]
     if not todo:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
@@ -17,10 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
 from tailormix import checks
+from tailormix.training.draws import Draw, Replay, record
 from tailormix.training.seeding import reseed
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tailormix.training.optimisation import TrainingBatch
 
 TRACE_AFTER = 100  # steps: a trace takes about as long as it saves in so many
-NUMBERS = (torch.rand, torch.randint)  # the functions that methods draw by
 
 
 class NotStackable(ValueError):
@@ -77,6 +76,7 @@ class JointStep:
         if not steps:
             raise ValueError("steps must hold at least one member, got none")
         _check_alike([step.model for step in steps])
+        _check_same_loss([step.criterion for step in steps])
         self.steps = tuple(steps)
         self.method = _Stacked.of("method", [step.method for step in steps])
         self.module = _Member(steps[0].model, steps[0].criterion)
@@ -85,7 +85,7 @@ class JointStep:
         buffers = [dict(member.named_buffers()) for member in members]
         self.parameters = {name: _stack_parameters([p[name] for p in parameters]) for name in parameters[0]}
         self.buffers = {name: _stack_buffers([b[name] for b in buffers]) for name in buffers[0]}
-        self._draws: dict[Any, list[_Draw]] = {}
+        self._draws: dict[Any, list[Draw]] = {}
         self._trace_after = trace_after
         self._seen: Counter[Any] = Counter()
         self._traces: dict[Any, Callable[..., Sequence[Any]]] = {}
@@ -170,7 +170,7 @@ class JointStep:
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of one member, as ``vmap`` sees it, and the buffers that were replaced by new ones."""
         own = {**parameters, **buffers}
-        with _Replay(draws):
+        with Replay(draws):
             loss: Tensor = functional_call(self.module, own, (self.method.rebuild(leaves), x, y, options))
         return loss, {name: own[name] for name, given in buffers.items() if own[name] is not given}
 
@@ -178,7 +178,13 @@ class JointStep:
         """What batches of this shape are known by, and the random numbers (k, ...), by each member's seed."""
         key = (batch.x.shape, batch.y.shape, tuple(batch.options), self.steps[0].training)
         if key not in self._draws:
-            self._draws[key] = _record(self.steps[0], batch)
+            options = {name: value[0] for name, value in batch.options.items()}
+            draws = record(self.steps[0], batch.seeds[0], batch.x[0], batch.y[0], **options)
+            if draws is None:
+                raise NotStackable(
+                    "models trained together may draw by torch.rand, torch.randint and dropout only"
+                )
+            self._draws[key] = draws
         stacks = [draw.empty(len(batch.seeds)) for draw in self._draws[key]]
         drawn: dict[int, int] = {}  # members of one seed draw the same
         for k, seed in enumerate(batch.seeds):
@@ -213,6 +219,7 @@ class _Losses(torch.autograd.Function):
 def check_joint(steps: Sequence[Step], batches: Sequence[TrainingBatch]) -> None:
     """Raise :class:`NotStackable` unless the joint losses are those of single steps; nothing is changed."""
     singles, copies = copy.deepcopy(list(steps)), copy.deepcopy(list(steps))
+    entered = _track(copies[0].model)
     with (
         torch.random.fork_rng(devices=[batches[0].x.device] if batches[0].x.is_cuda else []),
         torch.no_grad(),
@@ -220,8 +227,9 @@ def check_joint(steps: Sequence[Step], batches: Sequence[TrainingBatch]) -> None
         try:
             joint = JointStep(copies).losses(batches)
         except RuntimeError as error:  # what vmap cannot do
+            where = f"in module {entered[-1]!r}: " if entered else ""
             raise NotStackable(
-                f"these models cannot be trained together: {str(error).split('. ')[0]}"
+                f"these models cannot be trained together: {where}{str(error).split('. ')[0]}"
             ) from error
         for k, (step, batch) in enumerate(zip(singles, batches, strict=True)):
             reseed(batch.seed, batch.x.device)
@@ -229,6 +237,22 @@ def check_joint(steps: Sequence[Step], batches: Sequence[TrainingBatch]) -> None
             if not torch.allclose(joint[k], single, rtol=1e-3, atol=1e-4, equal_nan=True):
                 found = f"the loss would be {joint[k]:.6g} instead of {single:.6g}"
                 raise NotStackable(f"these models cannot be trained together: {found}")
+
+
+def _track(model: nn.Module) -> list[str]:
+    """The names of the modules that a pass has entered and not left: after an error, the last is where."""
+    entered: list[str] = []
+
+    def enter(name: str, *_: Any) -> None:
+        entered.append(name)
+
+    def leave(*_: Any) -> None:
+        entered.pop()
+
+    for name, module in model.named_modules():
+        module.register_forward_pre_hook(partial(enter, name or type(model).__name__))
+        module.register_forward_hook(leave)
+    return entered
 
 
 class _Member(nn.Module):
@@ -262,6 +286,43 @@ def _tensors(module: nn.Module | None) -> list[tuple[str, torch.Size, torch.dtyp
         return []
     named = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
     return [(name, tensor.shape, tensor.dtype) for name, tensor in named]
+
+
+def _check_same_loss(criteria: Sequence[Criterion | None]) -> None:
+    """Raise unless all criteria are one, or are made alike: the first computes the losses of all members."""
+    for number, criterion in enumerate(criteria):
+        found = _difference("criterion", criteria[0], criterion)
+        if found is not None:
+            raise NotStackable(
+                "models trained together must have the same loss, with the same options, "
+                f"but of members 0 and {number} {found}"
+            )
+
+
+def _difference(name: str, one: Any, other: Any) -> str | None:
+    """The first setting in which two criteria differ, in words; ``None`` where they are made alike."""
+    if one is other:
+        return None
+    settings, others = _settings(one), _settings(other)
+    if type(one) is type(other) and settings and settings.keys() == others.keys():
+        found = (_difference(key, settings[key], others[key]) for key in settings)
+        return next((each for each in found if each is not None), None)
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return None if torch.equal(one, other) else f"{name} differs"
+    return None if bool(one == other) else f"{name} is {one} and {other}"
+
+
+def _settings(criterion: Any) -> dict[str, Any]:
+    """What a criterion was made of, by name; of its parameters and buffers, which are stacked, the shapes."""
+    if isinstance(criterion, nn.Module):
+        public = {name: value for name, value in vars(criterion).items() if not name.startswith("_")}
+        return {**public, "tensors": _tensors(criterion), **dict(criterion.named_children())}
+    if isinstance(criterion, partial):
+        return {"function": criterion.func, "arguments": criterion.args, **criterion.keywords}
+    if inspect.isfunction(criterion):
+        enclosed = inspect.getclosurevars(criterion).nonlocals
+        return {"function": criterion.__code__, "defaults": criterion.__defaults__, **enclosed}
+    return {}
 
 
 def _stack_parameters(members: Sequence[nn.Parameter]) -> Tensor:
@@ -349,94 +410,3 @@ def _stack_options(options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         elif value is not None:
             raise NotStackable(f"models trained together cannot take the option {name}")
     return stacked
-
-
-@dataclasses.dataclass(frozen=True)
-class _Draw:
-    """One call that draws random numbers: ``torch.rand``, ``torch.randint``, or dropout by its ``rate``."""
-
-    result: Tensor
-    function: Callable[..., Tensor] | None = None
-    rate: float = 0.0
-
-    def empty(self, members: int) -> Tensor:
-        """Room for the numbers of all members, (k, ...)."""
-        return self.result.new_empty(members, *self.result.shape)
-
-    def fill(self, row: Tensor) -> None:
-        """Draw the numbers of one member from torch's generator, as the call itself would."""
-        if self.function is None:
-            row.bernoulli_(1 - self.rate)
-        else:
-            self.function(out=row)
-
-    def scaled(self, stack: Tensor) -> Tensor:
-        """What a method sees, or what dropout multiplies its input by."""
-        return stack.div_(1 - self.rate) if self.rate else stack
-
-
-def _record(step: Step, batch: JointBatch) -> list[_Draw]:
-    """The draws of a member's step, in order; raises if there are others than uniforms and dropout masks."""
-    trial, device = copy.deepcopy(step), batch.x.device
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), torch.no_grad():
-        reseed(batch.seeds[0], device)
-        with _Record() as recorded:
-            trial(batch.x[0], batch.y[0], **{name: value[0] for name, value in batch.options.items()})
-        state = torch.get_rng_state()
-        reseed(batch.seeds[0], device)
-        for draw in recorded.draws:
-            draw.fill(draw.empty(1)[0])
-        if not torch.equal(state, torch.get_rng_state()):
-            raise NotStackable(
-                "models trained together may draw by torch.rand, torch.randint and dropout only"
-            )
-    draws: list[_Draw] = recorded.draws
-    return draws
-
-
-class _Record(TorchFunctionMode):
-    """Writes down every draw while it happens."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.draws: list[_Draw] = []
-
-    def __torch_function__(
-        self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        found = function(*args, **kwargs)
-        if function in NUMBERS:
-            self.draws.append(_Draw(found, partial(function, *args, **kwargs)))
-        elif function is functional.dropout and (rate := _dropout_rate(*args, **kwargs)):
-            self.draws.append(_Draw(found, rate=rate))
-        return found
-
-
-class _Replay(TorchFunctionMode):
-    """Returns draws that were made before, in place of new ones; rows are selected as whole rows.
-
-    Vectorised, ``index_select`` becomes a ``gather`` of single values, which takes four times as long as
-    ``embedding`` for 30 × 64 rows of 64 values, and ten times for rows of 384.
-    """
-
-    def __init__(self, draws: Sequence[Tensor]) -> None:
-        super().__init__()
-        self.draws = iter(draws)
-
-    def __torch_function__(
-        self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if function in NUMBERS:
-            return next(self.draws)
-        if function is functional.dropout:
-            return args[0] * next(self.draws) if _dropout_rate(*args, **kwargs) else args[0]
-        if function is Tensor.index_select and args[1] == 0 and args[0].is_floating_point():
-            return functional.embedding(args[2], args[0].flatten(1)).view(-1, *args[0].shape[1:])
-        return function(*args, **kwargs)
-
-
-def _dropout_rate(_input: Tensor, p: float = 0.5, training: bool = True, **_: Any) -> float:
-    """The share that a call of ``functional.dropout`` with these arguments drops."""
-    return p if training else 0.0

@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss
 
 from integrations.sklearn.quick import REAL, X, Y, classifier, regressor
 from tailormix.integrations.sklearn import base
+from tailormix.integrations.sklearn.options import PORTFOLIO, options_of
 
 LEARNING = {"max_iter": 20, "learning_rate": 0.03}
 
@@ -26,7 +27,7 @@ def test_the_method_with_the_lowest_loss_on_rows_held_out_is_taken(members: int)
     options = {"calibrate": False, "refit": False, **LEARNING}
     model = classifier(method="auto", members=members, **options).fit(X, Y)
     held, losses = held_of(model), {}
-    for name in base.PORTFOLIO:
+    for name in PORTFOLIO:
         strength = {"erm": {}, "mixup": "alpha", "regmixup": "alpha"}.get(name, "tau_max")
         alone = classifier(
             method=name,
@@ -46,7 +47,7 @@ def test_the_second_training_repeats_the_strengths_of_the_first() -> None:
     model = classifier(method="sk-mixup", method_options={"tau_max": "auto"}, members=2, **LEARNING)
     inputs, targets = model._read(X, Y, first=True, incremental=False)
     problem = model._problems(targets)["sk-mixup"]
-    held, options = np.arange(60) % 5 == 0, base.options_of(model)
+    held, options = np.arange(60) % 5 == 0, options_of(model)
     first, history = base.learn(problem, inputs, targets, held, options, [1, 2], None)
     strengths = np.array(history.strengths)
     assert strengths.shape == (20, 2)

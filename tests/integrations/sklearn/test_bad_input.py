@@ -44,7 +44,16 @@ def test_data(make: Any, rows: Any, y: Any, told: str) -> None:
         make().fit(rows, y)
 
 
-@pytest.mark.parametrize("asked", [{}, {"calibrate": True}, {"calibrate": False, "early_stopping": True}])
+HOLDING_OUT = [
+    {},
+    {"calibrate": True},
+    {"calibrate": False, "early_stopping": True},
+    {"calibrate": False, "method": "auto"},
+    {"calibrate": False, "method_options": {"tau_max": "auto"}},
+]
+
+
+@pytest.mark.parametrize("asked", HOLDING_OUT)
 def test_fewer_rows_than_the_validation_split_needs(asked: dict[str, Any]) -> None:
     """A row held out leaves one like it to train on, and 2 are needed: two pairs, not a pair and one."""
     with pytest.raises(
@@ -53,8 +62,11 @@ def test_fewer_rows_than_the_validation_split_needs(asked: dict[str, Any]) -> No
         classifier(**asked).fit(X[:3], [0, 0, 1])
     with pytest.raises(ValueError, match=r"n_samples=12, 12 of them the only one of its class, leaves 0"):
         classifier(**asked).fit(X[:12], np.arange(12))
-    with pytest.raises(ValueError, match=r"at least 2 rows .* n_samples=3 leaves 3 to share out"):
-        regressor(**asked).fit(X[:3], REAL[:3])
+    with pytest.raises(ValueError, match=r"validation_fraction must lie in \(0, 0.5\], got 0"):
+        classifier(**asked, validation_fraction=0).fit(X, Y)
+    if "method" not in asked and "method_options" not in asked:
+        with pytest.raises(ValueError, match=r"at least 2 rows .* n_samples=3 leaves 3 to share out"):
+            regressor(**asked).fit(X[:3], REAL[:3])
 
 
 @pytest.mark.parametrize(
@@ -102,11 +114,20 @@ def test_methods_set_up_for_something_else() -> None:
         ({"module": lambda a, b: nn.Linear(a, b + 1)}, ValueError, "returns 4 logits, but num_classes is 3"),
         ({"module": lambda a, b: nn.Linear(a + 1, b)}, ValueError, "cannot be trained on these targets"),
         ({"class_weight": "even"}, ValueError, "class_weight"),
+        ({"members": 0}, ValueError, "members must be >= 1, got 0"),
+        ({"members": -1}, ValueError, "members must be >= 1, got -1"),
+        ({"members": 2.5}, TypeError, "members must be a whole number, got float: 2.5"),
+        ({"members": "two"}, TypeError, "members must be a whole number, got str: 'two'"),
+        ({"members": True}, TypeError, "members must be a whole number, got bool: True"),
+        ({"members": None}, TypeError, "members must be a whole number, got NoneType: None"),
     ],
 )
 def test_parameters(options: dict[str, Any], kind: type[Exception], told: str) -> None:
     with pytest.raises(kind, match=told):
         classifier(**options).fit(X, Y)
+    if "members" in options:
+        with pytest.raises(kind, match=told):
+            regressor(**options).fit(X, REAL)
 
 
 def test_partial_fit_wants_its_classes() -> None:

@@ -15,6 +15,7 @@ from torch import nn
 
 from integrations.sklearn.quick import REAL, X, Y, classifier, regressor
 from tailormix.integrations.sklearn import base, network
+from tailormix.integrations.sklearn.options import options_of
 from tailormix.metrics import gaussian_nll
 
 CASES = [(classifier, Y), (regressor, REAL)]
@@ -39,7 +40,7 @@ def test_each_member_agrees_with_its_own_single_fit(make: Any, y: Any, method: s
     inputs, targets = model._read(X, y, first=False, incremental=False)
     problem, none = model._problems(targets)[method], np.zeros(len(X), dtype=bool)
     for seed, module in zip(model._seeds, model.modules_, strict=True):
-        options = replace(base.options_of(model), members=1)
+        options = replace(options_of(model), members=1)
         single, _ = network.learn(problem, inputs, targets, none, options, [seed], None)
         assert torch.allclose(weights(single.modules[0]), weights(module), rtol=1e-4, atol=1e-5)
     first = make(method=method, calibrate=False, max_iter=5).fit(X, y)
@@ -143,13 +144,16 @@ def test_what_cannot_be_stacked_is_trained_one_after_the_other() -> None:
     with pytest.warns(UserWarning, match="one after the other: .* one architecture, but module '0' differs"):
         model = classifier(members=2, module=growing, calibrate=False).fit(X, Y)
     assert model.predict_proba(X).shape == (60, 3)
+
+    class Branch(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x if x.sum().item() > 0 else -x
+
+    def branching(n_features: int, n_outputs: int) -> nn.Module:
+        return nn.Sequential(nn.Linear(n_features, 4), nn.Sequential(Branch()), nn.Linear(4, n_outputs))
+
+    with pytest.warns(UserWarning, match=r"trained together: in module '1.0': .*\.item\(\)"):
+        classifier(members=2, module=branching, refit=False).fit(X, Y)
     with pytest.warns(UserWarning, match="members are trained one after the other"):
         model = classifier(members=2, method="manifold-mixup", refit=False).fit(X, Y)
     assert len(model.modules_) == 2
-
-
-@pytest.mark.parametrize(("members", "kind"), [(0, ValueError), (-1, ValueError), (2.5, TypeError)])
-def test_wrong_numbers_of_members(members: Any, kind: type[Exception]) -> None:
-    for make, y in CASES:
-        with pytest.raises(kind, match="members must be"):
-            make(members=members).fit(X, y)

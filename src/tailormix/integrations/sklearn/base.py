@@ -1,9 +1,8 @@
-"""What both estimators share: options, the rows held out, and fitting itself."""
+"""What both estimators share: the rows held out, and fitting itself."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from tailormix import checks
 from tailormix.data.files.tables import read_table
 from tailormix.integrations.sklearn.network import (
     History,
@@ -21,158 +19,19 @@ from tailormix.integrations.sklearn.network import (
     learn,
     learn_further,
 )
-from tailormix.method import Method
-from tailormix.methods import AUTO, build_method, without_auto
+from tailormix.integrations.sklearn.options import options_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     import numpy.typing as npt
     from sklearn.preprocessing import StandardScaler
     from torch import nn, optim
 
     from tailormix.data.preprocessing import TablePreprocessing
     from tailormix.integrations.sklearn.network import Inputs
+    from tailormix.integrations.sklearn.options import Options
 
     Array = npt.NDArray[Any]
     Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Options:
-    """The parameters of an estimator as plain types, within their ranges.
-
-    ``patience`` is the number of epochs without a lower validation loss after which training stops; ``None``
-    without early stopping.
-    """
-
-    members: int
-    learning_rate: float
-    weight_decay: float
-    batch_size: int
-    epochs: int
-    patience: int | None
-    hidden: tuple[int, ...]
-    dropout: float
-    module: Callable[[int, int], nn.Module] | None
-    fraction: float
-    calibrate: bool
-    refit: bool
-    warm_start: bool
-    verbose: bool
-
-    @property
-    def holds_out(self) -> bool:
-        """Whether any rows are held out."""
-        return self.calibrate or self.patience is not None
-
-
-def options_of(estimator: Any) -> Options:
-    """Read and check the parameters of an estimator.
-
-    >>> from tailormix.integrations.sklearn import MixupClassifier
-    >>> options_of(MixupClassifier(dropout=2))
-    Traceback (most recent call last):
-    ValueError: dropout must lie in [0, 1), got 2
-    """
-    given = {name: plain(value) for name, value in estimator.get_params(deep=False).items()}
-    if given["module"] is not None and not callable(given["module"]):
-        raise TypeError(
-            "module must be a function (n_features, n_outputs) -> nn.Module, "
-            f"got {type(given['module']).__name__}"
-        )
-    patience = checks.integer("n_iter_no_change", given["n_iter_no_change"], at_least=1)
-    early_stopping, warm_start = _switch("early_stopping", given), _switch("warm_start", given)
-    return Options(
-        members=checks.integer("members", given["members"], at_least=1),
-        learning_rate=checks.positive("learning_rate", given["learning_rate"]),
-        weight_decay=checks.non_negative("weight_decay", given["weight_decay"]),
-        batch_size=checks.integer("batch_size", given["batch_size"], at_least=1),
-        epochs=checks.integer("max_iter", given["max_iter"], at_least=1),
-        patience=patience if early_stopping else None,
-        hidden=_sizes(given["hidden_layer_sizes"]),
-        dropout=_below_one("dropout", given["dropout"]),
-        module=given["module"],
-        fraction=_share(given["validation_fraction"]),
-        calibrate=_switch("calibrate", given),
-        # A second training on all rows would show those held out to the next fit, which starts from it.
-        refit=_switch("refit", given) and not early_stopping and not warm_start,
-        warm_start=warm_start,
-        verbose=bool(given["verbose"]),
-    )
-
-
-#: what method="auto" chooses from; all but the first set their strength by the rows held out
-PORTFOLIO = ("erm", "mixup", "sk-mixup", "regmixup", "sk-regmixup")
-
-
-def methods_of(
-    method: str | Method, options: Mapping[str, Any] | None, classes: int | None
-) -> dict[str, tuple[Method, bool]]:
-    """The method, or the portfolio of ``"auto"``: by name, each with whether its strength sets itself.
-
-    ``classes`` is ``None`` for real targets.
-
-    >>> list(methods_of("auto", None, 3))
-    ['erm', 'mixup', 'sk-mixup', 'regmixup', 'sk-regmixup']
-    >>> methods_of("sk-mixup", {"tau_max": "auto"}, 3)["sk-mixup"][1]
-    True
-    """
-    if isinstance(method, str) and method == AUTO:
-        if options:
-            raise ValueError(f"method_options go with one method, got {dict(options)} with method='auto'")
-        if classes is None:
-            raise ValueError("method='auto' is for classes, and y has real targets: name a method")
-        return {name: (replace(build_method(name), num_classes=classes), name != "erm") for name in PORTFOLIO}
-    name, auto = method if isinstance(method, str) else type(method).__name__, False
-    if isinstance(method, str):
-        settings, auto = without_auto(method, options or {})
-        method = build_method(method, **settings)
-    elif not isinstance(method, Method):
-        raise TypeError(f"method must be a name or a Method, got {type(method).__name__}: {method!r}")
-    elif options:
-        raise ValueError(
-            "method_options go with the name of a method: a Method object has its settings already"
-        )
-    if auto and classes is None:
-        raise ValueError("automatic strength is for classes, and y has real targets: give a number")
-    if method.num_classes not in (None, classes):
-        task = "real targets" if classes is None else f"{classes} classes"
-        raise ValueError(f"method is set up for num_classes={method.num_classes}, but y has {task}")
-    return {name: (replace(method, num_classes=classes), auto)}
-
-
-def plain(value: Any) -> Any:
-    """A number of numpy as one of Python: grids of parameters are often arrays.
-
-    >>> plain(np.int64(3))
-    3
-    """
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _switch(name: str, given: dict[str, Any]) -> bool:
-    value = given[name]
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
-    return value
-
-
-def _sizes(value: Any) -> tuple[int, ...]:
-    sizes = (value,) if np.ndim(value) == 0 else tuple(value)
-    return tuple(checks.integer("hidden_layer_sizes", plain(size), at_least=1) for size in sizes)
-
-
-def _below_one(name: str, value: float) -> float:
-    if not 0 <= checks.number(name, value) < 1:
-        raise ValueError(f"{name} must lie in [0, 1), got {value}")
-    return value
-
-
-def _share(value: float) -> float:
-    if not 0 < checks.number("validation_fraction", value) <= 0.5:
-        raise ValueError(f"validation_fraction must lie in (0, 0.5], got {value}")
-    return value
 
 
 MINIMUM = 2  # rows of validation without which nothing can be fitted on it
@@ -213,9 +72,9 @@ def held_out(
 def _too_few(rows: int, free: int) -> str:
     alone = f", {rows - free} of them the only one of its class," if free < rows else ""
     return (
-        f"calibration and early stopping hold out at least {MINIMUM} rows and train on as many like them, "
-        f"but n_samples={rows}{alone} leaves {free} to share out: give more samples, or set calibrate=False "
-        "and early_stopping=False"
+        f"calibration, early stopping, method='auto' and automatic strength hold out at least {MINIMUM} rows "
+        f"and train on as many like them, but n_samples={rows}{alone} leaves {free} to share out: give more "
+        "samples, or name a method of fixed strength and set calibrate=False and early_stopping=False"
     )
 
 

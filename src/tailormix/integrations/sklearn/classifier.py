@@ -14,8 +14,9 @@ from torch.nn import functional
 
 from tailormix.calibration.ensemble import class_disagreement, log_mean_probabilities
 from tailormix.calibration.temperature import TemperatureScaling
-from tailormix.integrations.sklearn.base import MixupEstimator, methods_of, read_rows
+from tailormix.integrations.sklearn.base import MixupEstimator, read_rows
 from tailormix.integrations.sklearn.network import Problem
+from tailormix.integrations.sklearn.options import methods_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

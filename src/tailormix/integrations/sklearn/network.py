@@ -22,7 +22,7 @@ from tailormix.training.evaluating import ROWS, forward_batches, has_dropout
 from tailormix.training.joint_step import JointBatch, JointStep, NotStackable, check_joint
 from tailormix.training.optimisation import Schedule, TrainingBatch, build_optimiser
 from tailormix.training.progress import console, silent
-from tailormix.training.seeding import Stream, derive, reseed
+from tailormix.training.seeding import Sampler, Stream, derive, reseed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tailormix.components import Criterion
     from tailormix.data.files.tables import Table
-    from tailormix.integrations.sklearn.base import Options
+    from tailormix.integrations.sklearn.options import Options
     from tailormix.training.progress import Reporter
 
     Array = npt.NDArray[Any]
@@ -266,7 +266,7 @@ class Members:
             if held is not None and (self.autos or patience is not None):
                 history.validation.append(self._observe(*held))
                 row["validation"] = {"validation loss": history.validation[-1]}
-                if history.validation[-1] <= min(history.validation):
+                if patience is not None and history.validation[-1] <= min(history.validation):
                     best, best_weights = epoch, self._weights()
             report({**row, "seconds": time.monotonic() - started}, self.options.epochs)
             if patience is not None and epoch - best >= patience:
@@ -325,14 +325,7 @@ class Members:
     def _batches(self, epoch: int) -> Iterator[JointBatch]:
         """One batch of each member per step: rows in random order, in sizes that differ by at most one."""
         x, y = self.rows
-        orders = torch.stack(
-            [
-                torch.randperm(
-                    len(x), generator=torch.Generator().manual_seed(derive(seed, Stream.ORDER, epoch))
-                )
-                for seed in self.seeds
-            ]
-        )
+        orders = torch.stack([Sampler(len(x), 1, seed).order(epoch) for seed in self.seeds])
         for number, rows in enumerate(orders.tensor_split(self.number, dim=1)):
             seeds = [derive(seed, Stream.STEP, epoch, number) for seed in self.seeds]
             yield JointBatch(x[rows], y[rows], seeds)

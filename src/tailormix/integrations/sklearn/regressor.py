@@ -15,8 +15,9 @@ from tailormix import checks
 from tailormix.calibration.dropout import predict
 from tailormix.calibration.ensemble import gaussian_mixture
 from tailormix.calibration.variance import fit_variance
-from tailormix.integrations.sklearn.base import MixupEstimator, methods_of, plain, read_rows
+from tailormix.integrations.sklearn.base import MixupEstimator, read_rows
 from tailormix.integrations.sklearn.network import Problem
+from tailormix.integrations.sklearn.options import methods_of, plain
 from tailormix.objectives.mixed import squared_error
 from tailormix.training.evaluating import has_dropout
 

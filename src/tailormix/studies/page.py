@@ -106,11 +106,15 @@ def study_page(study: Study, rows: Rows) -> str:
         f"Made by `tailormix results` from [`{study.name}.csv`]({study.name}.csv), which "
         f"`tailormix study {study.name} --results docs/results` writes; do not edit. "
         f"{len(study.data)} data sets, {len(study.rows)} rows, {len(seeds)} seeds; {cells} are there. "
-        f"For every seed, every row chooses among at most {study.budget} candidates by validation NLL."
     )
-    head = [f"# {study.title}", "", made, "", *([study.note.strip(), ""] if study.note else [])]
+    if study.budget > 1:
+        made += (
+            f"For every seed, every row chooses among at most {study.budget} candidates by validation NLL."
+        )
+    baseline = study.rows[study.baseline].title.lower()
+    head = [f"# {study.title}", "", made.rstrip(), "", *([study.note.strip(), ""] if study.note else [])]
     images = [
-        *(f"![Differences from plain training: {study.title}]({study.name}.png)", ""),
+        *(f"![Differences from {baseline}: {study.title}]({study.name}.png)", ""),
         *(
             (f"![Mean ranks: {study.title}]({study.name}-ranks.png)", "")
             if any(ranked(study, rows, metric) for metric in RANKED)

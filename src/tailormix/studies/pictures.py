@@ -129,7 +129,9 @@ def differences(study: Study, rows: Rows) -> Figure:
     axes[0].set_yticks(range(len(names)), [study.rows[name].title for name in names])
     axes[0].invert_yaxis()
     figure.supxlabel(
-        "difference from plain training (points of 100 for ECE and AUROC)", fontsize=8, color=QUIET
+        f"difference from {study.rows[study.baseline].title.lower()} (points of 100 for ECE and AUROC)",
+        fontsize=8,
+        color=QUIET,
     )
     return figure
 

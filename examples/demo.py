@@ -22,14 +22,14 @@ import demo_toys
 from demo_figures import density_picture, off, overview_png, percent, toy_pictures
 from demo_runs import Task, tasks
 from tailormix.atomic import write_atomically
-from tailormix.reports.names import listed
-from tailormix.reports.report_page import Section, report_page, verdict_of
-from tailormix.reports.run_groups import problems_of
-from tailormix.reports.runs import read_runs
+from tailormix.reports.runs.groups import problems_of
+from tailormix.reports.runs.names import listed
+from tailormix.reports.runs.reading import read_runs
+from tailormix.reports.runs.report_page import Section, report_page, verdict_of
 
 if TYPE_CHECKING:
     from demo_toys import ToyResult
-    from tailormix.reports.run_groups import Problem
+    from tailormix.reports.runs.groups import Problem
 
 HERE = Path(__file__).parent
 TITLE = "How sure should a model be?"

@@ -48,7 +48,7 @@ def test_table_names_the_page_and_what_was_left_out(tmp_path: Path) -> None:
 )
 def test_everything_fits_into_80_columns(task: str, metrics: dict, tmp_path: Path, monkeypatch) -> None:
     """Two seeds and long labels: the numbers of the JSON are there, whole."""
-    monkeypatch.setattr("tailormix.reports.report_page.report_page", lambda *_, **__: "")
+    monkeypatch.setattr("tailormix.reports.runs.report_page.report_page", lambda *_, **__: "")
     for tau_std in (0.25, 0.5):
         for seed in range(2):
             method = {"name": "sk-mixup", "tau_max": 1.0, "tau_std": tau_std, "space": "embedding"}
@@ -83,7 +83,7 @@ def test_a_failing_page_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest.Mo
     def fail(*_: object, **__: object) -> str:
         raise ValueError("no ink")
 
-    monkeypatch.setattr("tailormix.reports.report_page.report_page", fail)
+    monkeypatch.setattr("tailormix.reports.runs.report_page.report_page", fail)
     done = call("report", tmp_path / "runs", "-o", tmp_path / "r.html")
     assert done.exit_code == 1
     assert "error: no ink" in done.stderr

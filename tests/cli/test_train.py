@@ -11,7 +11,7 @@ import pytest
 
 from cli.calling import call, told
 from tailormix.experiments import parallel
-from tailormix.reports.runs import find_runs
+from tailormix.reports.runs.reading import find_runs
 from tailormix.training.progress import Lines
 
 QUICK = ["train", "moons", "--set", "epochs=1", "--set", "batch=150", "--set", "accelerator=cpu"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tailormix.paper.statistics import frequency_test, holm, paired_test, ranks, standard_errors
-from tailormix.reports.run_groups import MeanStd
+from tailormix.reports.numbers import MeanStd
 
 NUMBERS = st.floats(-100, 100, allow_nan=False).map(lambda value: round(value, 3))
 

@@ -77,7 +77,7 @@ def evaluate(
     Example: tailormix evaluate test.npz --calibration val.npz --html report.html
     """
     from tailormix.reports import evaluation
-    from tailormix.reports.run_groups import run_description
+    from tailormix.reports.runs.groups import run_description
 
     _check_options(predictions, average, html, diagrams, binary, imitate)
     settings = evaluation.Settings(bins, resamples, confidence, seed, binary)

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tailormix.reports.run_groups import Problem
+    from tailormix.reports.runs.groups import Problem
 
 
 Runs = Annotated[
@@ -37,10 +37,10 @@ def report(runs: Runs, out: Out = Path("report.html"), title: Title = None, as_j
     from rich.console import Console
 
     from tailormix.atomic import write_atomically
-    from tailormix.reports.report_page import report_page
-    from tailormix.reports.run_groups import problems_of
-    from tailormix.reports.run_tables import summary_json
-    from tailormix.reports.runs import read_runs
+    from tailormix.reports.runs.groups import problems_of
+    from tailormix.reports.runs.reading import read_runs
+    from tailormix.reports.runs.report_page import report_page
+    from tailormix.reports.runs.run_tables import summary_json
 
     if not out.parent.is_dir():
         raise typer.BadParameter(f"folder {out.parent} does not exist", param_hint="--out")
@@ -73,7 +73,7 @@ def _summary(problem: Problem) -> Table:
     from rich.text import Text
 
     from tailormix.reports.numbers import mean_text
-    from tailormix.reports.run_tables import (
+    from tailormix.reports.runs.run_tables import (
         BEFORE,
         FITTED,
         SHORT,

@@ -17,7 +17,7 @@ from tailormix.experiments.plugins import is_plugin
 from tailormix.experiments.record import provenance
 from tailormix.methods import METHODS
 from tailormix.paper.results import header
-from tailormix.reports.runs import RUN_KEYS
+from tailormix.reports.runs.reading import RUN_KEYS
 from tailormix.reports.style import image_bytes
 from tailormix.training import checkpoint, run_folder
 from tailormix.training.settings import Choice, Settings

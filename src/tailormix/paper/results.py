@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tailormix.atomic import write_atomically
 from tailormix.paper.planning import plan_runs
 from tailormix.paper.statistics import holm, paired_test, ranks, standard_errors
-from tailormix.reports.run_groups import MeanStd
+from tailormix.reports.numbers import MeanStd
 from tailormix.training import run_folder
 
 if TYPE_CHECKING:

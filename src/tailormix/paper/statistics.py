@@ -12,7 +12,7 @@ from scipy import stats
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tailormix.reports.run_groups import MeanStd
+    from tailormix.reports.numbers import MeanStd
 
 
 LEVEL = 0.05
@@ -32,7 +32,7 @@ def standard_errors(ours: MeanStd, mean: float, std: float | None, runs: int) ->
 
     Where only one side has a deviation, it stands for both; None where neither has one, or both are 0.
 
-    >>> from tailormix.reports.run_groups import MeanStd
+    >>> from tailormix.reports.numbers import MeanStd
     >>> standard_errors(MeanStd(2.0, 0.3, n=10), 1.5, 0.4, runs=10)  # 0.5 / √(0.009 + 0.016)
     3.162277660168
     """

@@ -1,4 +1,4 @@
-"""Evaluations with intervals, their diagrams and their page. The report on runs is in ``report_page``."""
+"""Evaluations with intervals, their diagrams and their page. The report on runs is in ``runs``."""
 
 from tailormix.reports.curves import (
     ReliabilityCurve,

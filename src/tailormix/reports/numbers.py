@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tailormix.metrics.bootstrap import Interval
-    from tailormix.reports.run_groups import MeanStd
 
 #: metrics between 0 and 1 that are shown in percent
 FRACTIONS = (
@@ -18,6 +18,33 @@ FRACTIONS = (
     *("ence", "ence_as_published", "qce", "coverage"),
 )
 NONE = "—"
+
+
+@dataclass(frozen=True)
+class MeanStd:
+    """Mean and sample standard deviation of n values; one value has no deviation.
+
+    >>> MeanStd.of([1.0, 2.0, 3.0]), MeanStd.of([1.0])
+    (MeanStd(mean=2.0, std=1.0, n=3), MeanStd(mean=1.0, std=None, n=1))
+    """
+
+    mean: float
+    std: float | None
+    n: int
+
+    @staticmethod
+    def of(values: Iterable[float]) -> MeanStd:
+        """Of these values; without any, or with one that is not finite, the mean is NaN."""
+        given = [float(value) for value in values]
+        if not all(map(math.isfinite, given)) or not given:
+            return MeanStd(math.nan, None, len(given))
+        return MeanStd(
+            statistics.fmean(given), statistics.stdev(given) if len(given) > 1 else None, len(given)
+        )
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """For JSON, which has no NaN."""
+        return {"mean": self.mean if math.isfinite(self.mean) else None, "std": self.std, "n": self.n}
 
 
 def interval_text(one: Interval, *, percent: bool = False) -> str:
@@ -44,7 +71,6 @@ def interval_text(one: Interval, *, percent: bool = False) -> str:
 def mean_text(number: MeanStd, factor: float = 1, decimals: int | None = None) -> str:
     """``95.31 ± 0.42``; without a deviation for one seed, — where there is no number.
 
-    >>> from tailormix.reports.run_groups import MeanStd
     >>> mean_text(MeanStd(0.9531, 0.0042, 3), 100), mean_text(MeanStd(1.25, None, 1))
     ('95.31 ± 0.42', '1.25')
     """
@@ -59,7 +85,6 @@ def mean_text(number: MeanStd, factor: float = 1, decimals: int | None = None) -
 def column_decimals(numbers: Sequence[MeanStd], factor: float = 1, *, percent: bool = False) -> int:
     """Decimals for all numbers of a column: two digits of the largest deviation, outliers aside.
 
-    >>> from tailormix.reports.run_groups import MeanStd
     >>> column_decimals([MeanStd(0.93, 0.004, 3), MeanStd(0.95, 0.034, 3)], 100, percent=True)
     1
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tailormix import checks
 from tailormix.metrics.registry import METRICS
 from tailormix.paper.drawing import FigureResult, figure_settings, find_seeds, write_figure
-from tailormix.reports.run_groups import MeanStd
+from tailormix.reports.numbers import MeanStd
 from tailormix.reports.style import INK, QUIET, new_figure, plain_axes
 
 if TYPE_CHECKING:

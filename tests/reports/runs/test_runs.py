@@ -12,10 +12,10 @@ import torch
 from support_runs import change, make_run
 from tailormix.calibration.predictions import load_predictions
 from tailormix.metrics import ece
-from tailormix.reports.report_page import report_page
-from tailormix.reports.run_groups import problems_of
-from tailormix.reports.run_tables import summary_json
-from tailormix.reports.runs import find_runs, read_run, read_runs
+from tailormix.reports.runs.groups import problems_of
+from tailormix.reports.runs.reading import find_runs, read_run, read_runs
+from tailormix.reports.runs.report_page import report_page
+from tailormix.reports.runs.run_tables import summary_json
 
 
 def test_runs_are_found_at_any_depth_and_once(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_no_wrong_type_anywhere_stops_the_report(task: str, tmp_path: Path, monk
     assert len(runs) + len(skipped) == number + 1
     assert len(skipped) > 0.3 * number
     assert good in [run.path for run in runs]
-    monkeypatch.setattr("tailormix.reports.report_page.MOST_DRAWN", 2)
+    monkeypatch.setattr("tailormix.reports.runs.report_page.MOST_DRAWN", 2)
     problems = problems_of(runs)
     assert "left out" in report_page(problems, skipped)
     json.dumps(summary_json(problems, skipped), allow_nan=False)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tailormix import __version__
 from tailormix.reports.classes import pooled
 from tailormix.reports.pages import render
-from tailormix.reports.run_figures import (
+from tailormix.reports.runs.groups import headline
+from tailormix.reports.runs.run_figures import (
     density_figures,
     learning_figures,
     pooled_reliability,
@@ -16,8 +17,7 @@ from tailormix.reports.run_figures import (
     reliability_figures,
     spread_figures,
 )
-from tailormix.reports.run_groups import headline
-from tailormix.reports.run_tables import (
+from tailormix.reports.runs.run_tables import (
     FITTED,
     class_tables,
     costs,
@@ -36,8 +36,8 @@ from tailormix.reports.verdict import Verdict, verdict_on_classes, verdict_on_sp
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tailormix.reports.run_groups import Group, Problem
-    from tailormix.reports.runs import Skipped
+    from tailormix.reports.runs.groups import Group, Problem
+    from tailormix.reports.runs.reading import Skipped
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 from tailormix.methods import METHODS
 from tailormix.metrics.registry import METRICS, names_of
 from tailormix.reports.classes import MOST_CLASSES
-from tailormix.reports.names import settings_text, value_text
-from tailormix.reports.numbers import FRACTIONS, NONE, column_decimals, mean_text
-from tailormix.reports.run_groups import MeanStd
-from tailormix.reports.runs import CALIBRATED
+from tailormix.reports.numbers import FRACTIONS, NONE, MeanStd, column_decimals, mean_text
+from tailormix.reports.runs.names import settings_text, value_text
+from tailormix.reports.runs.reading import CALIBRATED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tailormix.reports.run_groups import Group, Problem
-    from tailormix.reports.runs import Run, Skipped
+    from tailormix.reports.runs.groups import Group, Problem
+    from tailormix.reports.runs.reading import Run, Skipped
 
 
 BEFORE = "before"

@@ -11,9 +11,10 @@ from support_runs import change, make_run
 from tailormix.calibration.predictions import load_predictions
 from tailormix.methods import METHODS
 from tailormix.reports.classes import ClassResults
-from tailormix.reports.names import method_title
-from tailormix.reports.run_groups import Problem, headline, problems_of, run_description
-from tailormix.reports.run_tables import (
+from tailormix.reports.runs.groups import Problem, headline, problems_of, run_description
+from tailormix.reports.runs.names import method_title
+from tailormix.reports.runs.reading import read_runs
+from tailormix.reports.runs.run_tables import (
     class_tables,
     costs,
     every_metric,
@@ -21,7 +22,6 @@ from tailormix.reports.run_tables import (
     summary_json,
     summary_table,
 )
-from tailormix.reports.runs import read_runs
 
 
 def problems(folder: Path):

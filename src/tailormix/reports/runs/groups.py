@@ -3,50 +3,30 @@
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tailormix.methods import METHODS
-from tailormix.reports.names import compared, data_title, listed, method_title, model_title, settings_text
-from tailormix.reports.runs import CALIBRATED, RUN_KEYS, class_names
+from tailormix.reports.numbers import MeanStd
+from tailormix.reports.runs.names import (
+    compared,
+    data_title,
+    listed,
+    method_title,
+    model_title,
+    settings_text,
+)
+from tailormix.reports.runs.reading import CALIBRATED, RUN_KEYS, class_names
 from tailormix.training import run_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tailormix.reports.runs import Run
+    from tailormix.reports.runs.reading import Run
 
 
 SUBJECT = ("data", "model")
-
-
-@dataclass(frozen=True)
-class MeanStd:
-    """Mean and sample standard deviation of n values; one value has no deviation.
-
-    >>> MeanStd.of([1.0, 2.0, 3.0]), MeanStd.of([1.0])
-    (MeanStd(mean=2.0, std=1.0, n=3), MeanStd(mean=1.0, std=None, n=1))
-    """
-
-    mean: float
-    std: float | None
-    n: int
-
-    @staticmethod
-    def of(values: Iterable[float]) -> MeanStd:
-        """Of these values; without any, or with one that is not finite, the mean is NaN."""
-        given = [float(value) for value in values]
-        if not all(map(math.isfinite, given)) or not given:
-            return MeanStd(math.nan, None, len(given))
-        return MeanStd(
-            statistics.fmean(given), statistics.stdev(given) if len(given) > 1 else None, len(given)
-        )
-
-    def as_dict(self) -> dict[str, float | int | None]:
-        """For JSON, which has no NaN."""
-        return {"mean": self.mean if math.isfinite(self.mean) else None, "std": self.std, "n": self.n}
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ import pytest
 from support_runs import change, make_run
 from tailormix.calibration import VarianceScaling
 from tailormix.calibration.predictions import Predictions, load_predictions, save_predictions
-from tailormix.reports.report_page import Section, report_page
-from tailormix.reports.run_figures import learning_curves, observed_coverage
-from tailormix.reports.run_groups import problems_of
-from tailormix.reports.runs import Skipped, read_runs
+from tailormix.reports.runs.groups import problems_of
+from tailormix.reports.runs.reading import Skipped, read_runs
+from tailormix.reports.runs.report_page import Section, report_page
+from tailormix.reports.runs.run_figures import learning_curves, observed_coverage
 
 
 def page_of(folder: Path, **options) -> str:
@@ -104,7 +104,7 @@ def test_a_regression_without_spread_shows_the_scaled_one(tmp_path: Path) -> Non
 
 
 def test_beyond_a_number_of_experiments_the_largest_are_drawn(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("tailormix.reports.report_page.MOST_DRAWN", 1)
+    monkeypatch.setattr("tailormix.reports.runs.report_page.MOST_DRAWN", 1)
     make_run(tmp_path / "a", "erm")
     for seed in range(2):
         make_run(tmp_path / f"b{seed}", "mixup", seed)

@@ -12,9 +12,9 @@ import pytest
 
 from sharing import made_once
 from support_runs import change, make_run
-from tailormix.reports.report_page import report_page
-from tailormix.reports.run_groups import problems_of
-from tailormix.reports.runs import read_runs
+from tailormix.reports.runs.groups import problems_of
+from tailormix.reports.runs.reading import read_runs
+from tailormix.reports.runs.report_page import report_page
 
 CHROMIUM = shutil.which("chromium")
 WIDE, NARROW = 1280, 390

@@ -13,10 +13,10 @@ from tailormix.metrics.registry import METRICS
 from tailormix.reports.curves import reliability_from, spread_curve
 from tailormix.reports.density import FARTHEST, coefficient_density, draw_heat_map
 from tailormix.reports.diagrams import DIAGONAL, draw_reliability, spread_diagram, two_panels
-from tailormix.reports.names import method_title, settings_text
 from tailormix.reports.numbers import mean_text
-from tailormix.reports.run_tables import BEFORE
-from tailormix.reports.runs import CALIBRATED
+from tailormix.reports.runs.names import method_title, settings_text
+from tailormix.reports.runs.reading import CALIBRATED
+from tailormix.reports.runs.run_tables import BEFORE
 from tailormix.reports.style import PageFigure, new_figure, page_svg, percent_axis, plain_axes
 from tailormix.reports.verdict import verdict_on_classes, verdict_on_spread
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tailormix.components import Coefficients
     from tailormix.reports.curves import ReliabilityCurve
-    from tailormix.reports.run_groups import Group
+    from tailormix.reports.runs.groups import Group
     from tailormix.reports.style import LineStyle
 
 

@@ -80,13 +80,6 @@ def test_mismatch(runs: Path, tmp_path: Path, coefficients: str, name: str) -> N
     assert facts["right"]["laws"]["unmixed"]["agreement"] == 1
 
 
-def test_mismatch_in_the_space_of_the_inputs_of_recognised_ends(runs: Path, tmp_path: Path) -> None:
-    settings = {"models": ERM, "pairs": 300, "bins": 3, "space": "input", "ends": "right"}
-    result = mismatch.make(settings, runs, tmp_path)
-    assert "input distance" in result.facts["caption"]
-    assert result.facts["models"]["Digits"]["right"]["pairs"] <= 300
-
-
 def test_median_bars(runs: Path, tmp_path: Path) -> None:
     bars = [{"title": "Mixup", "method": {"name": "mixup", "alpha": 0.2}}]
     bars = [bar for bar in median_bars.DEFAULTS["bars"] if bar["title"] != "Mixup"] + bars
@@ -157,10 +150,7 @@ BARS = {"blocks": BLOCK, "bars": PLAIN, "metrics": ["rmse"]}
         (toys.make_circles, {"epochs": 0}, "epochs must be >= 1, got 0"),
         (theorems.make, {"instances": 0}, "instances must be >= 1, got 0"),
         (mismatch.make, {"coefficients": "beta"}, "unknown coefficients 'beta'"),
-        (mismatch.make, {"ends": "wrong"}, "unknown ends 'wrong'"),
-        (mismatch.make, {"models": ERM, "space": "label"}, "unknown space 'label'"),
         (mismatch.make, {}, "there is no finished run with .*cifar10"),
-        (median_bars.make, {"stage": "later"}, "unknown stage 'later'"),
         (median_bars.make, BARS, "unknown metric 'rmse'"),
     ],
 )

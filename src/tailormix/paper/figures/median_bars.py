@@ -32,9 +32,7 @@ DEFAULTS: dict[str, Any] = {
         {"title": "Higher 0.5", "method": {"name": "quantile-mixup", "side": "higher"}},
     ],
     "metrics": ["accuracy", "ece", "brier", "nll"],
-    "stage": "before",
 }
-STAGES = ("before", "after temperature")
 #: shown in percent
 FRACTIONS = ("accuracy", "ece", "aece", "classwise_ece", "debiased_ece", "mce")
 #: grey for plain training, then Okabe and Ito's colours as the paper has them: near orange, far green
@@ -45,19 +43,18 @@ def make(settings: dict[str, Any], runs: Path, out: Path) -> FigureResult:
     """Draw mean ± standard deviation over seeds, and each seed as a dot.
 
     Settings: ``blocks`` (rows of panels: ``title`` and ``where`` of the runs), ``bars`` (``title`` and
-    ``method``, laid into each block's ``where``), ``metrics`` (on the test split), ``stage``.
+    ``method``, laid into each block's ``where``), ``metrics`` (on the test split, before calibration).
     """
     chosen = figure_settings(settings, DEFAULTS)
-    checks.known("stage", chosen["stage"], STAGES)
     found: dict[str, dict[str, Any]] = {}
     for block in chosen["blocks"]:
         bars = found[block["title"]] = {}
         for bar in chosen["bars"]:
             seeds = find_seeds(runs, {**block["where"], "method": bar["method"]})
-            tested = [run.result["test"][chosen["stage"]] for run in seeds]
+            tested = [run.result["test"]["before"] for run in seeds]
             bars[bar["title"]] = {metric: _over_seeds(metric, tested) for metric in chosen["metrics"]}
     caption = (
-        f"Test metrics ({chosen['stage']}), mean and standard deviation over seeds, when pairs nearer or "
+        "Test metrics (before), mean and standard deviation over seeds, when pairs nearer or "
         "farther than a quantile of the distances in the batch are mixed."
     )
     facts = {"caption": caption, "settings": chosen, "blocks": found}

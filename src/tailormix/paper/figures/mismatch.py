@@ -45,17 +45,12 @@ DEFAULTS: dict[str, Any] = {
         }
     ],
     "pairs": 10_000,
-    "space": "embedding",
     "tau_max": 1.0,
     "tau_std": 0.25,
-    "ends": "all",
     "bins": 12,
-    "confidence": 0.95,
     "seed": 0,
 }
 COEFFICIENTS = {"uniform": "mismatch", "similarity-kernel": "mismatch-sk"}
-ENDS = ("all", "right")
-SPACES = ("embedding", "input")
 #: how the coefficient λ of a pair is made from u ~ U(0, 1) and the pair's τ
 LAWS = {
     "unmixed": "first image alone, λ = 1",
@@ -69,12 +64,10 @@ def make(settings: dict[str, Any], runs: Path, out: Path) -> FigureResult:
     """Draw P(ŷ ∈ {y, y'}) against d̄ for one finished run of each entry of ``models``.
 
     Settings: ``coefficients``; ``models``, each with a ``title`` and the ``where`` that finds its runs (the
-    first seed is used); ``pairs``, ``space`` (``"embedding"`` or ``"input"``), ``tau_max``, ``tau_std``;
-    ``ends``: draw ``"all"`` pairs, or those whose two images the model gets ``"right"``, where a mismatch is
-    due to mixing alone; ``bins``, ``confidence`` of the intervals, ``seed``.
+    first seed is used); ``pairs``, ``tau_max``, ``tau_std``, ``bins``, ``seed``. The facts are those of all
+    pairs, and of pairs whose two images the model gets right, where a mismatch is due to mixing alone.
     """
     chosen = figure_settings(settings, DEFAULTS)
-    checks.known("ends", chosen["ends"], ENDS)
     name = COEFFICIENTS[checks.known("coefficients", chosen["coefficients"], COEFFICIENTS)]
     facts: dict[str, Any] = {"caption": _caption(chosen), "settings": chosen, "models": {}}
     panels: dict[str, Curves] = {}
@@ -88,7 +81,7 @@ def _measure(where: dict[str, Any], runs: Path, chosen: dict[str, Any]) -> tuple
     """The curves to be drawn, and all numbers."""
     run = find_seeds(runs, where)[0]
     model, splits = trained_model(run)
-    options = {key: chosen[key] for key in ("pairs", "space", "tau_max", "tau_std", "seed")}
+    options = {key: chosen[key] for key in ("pairs", "tau_max", "tau_std", "seed")}
     found = mixed_pairs(model, splits.test, **options)
     curves: dict[str, Curves] = {}
     facts: dict[str, Any] = {
@@ -98,13 +91,11 @@ def _measure(where: dict[str, Any], runs: Path, chosen: dict[str, Any]) -> tuple
     }
     for ends, kept in (("all", np.ones_like(found.both_right)), ("right", found.both_right)):
         curves[ends] = {
-            law: agreement_curve(
-                found.distance[kept], hit[kept], n_bins=chosen["bins"], confidence=chosen["confidence"]
-            )
+            law: agreement_curve(found.distance[kept], hit[kept], n_bins=chosen["bins"])
             for law, hit in found.agreeing.items()
         }
         facts[ends] = _summary(found, kept, curves[ends])
-    return curves[chosen["ends"]], facts
+    return curves["all"], facts
 
 
 def _summary(found: MixedPairs, kept: Flags, curves: Curves) -> dict[str, Any]:
@@ -129,11 +120,10 @@ def _caption(chosen: dict[str, Any]) -> str:
     law = "uniform coefficients"
     if chosen["coefficients"] != "uniform":
         law = f"coefficients of the similarity kernel (τ_max {chosen['tau_max']}, τ_std {chosen['tau_std']})"
-    whose = ", of which those with both images recognised" if chosen["ends"] == "right" else ""
     return (
         f"How often the class predicted for a mixed image is one of its two labels, against the squared "
-        f"{chosen['space']} distance of the pair relative to the average; {chosen['pairs']} pairs of test "
-        f"images{whose}, {law}; Wilson intervals of {100 * chosen['confidence']:g} %."
+        f"embedding distance of the pair relative to the average; {chosen['pairs']} pairs of test images, "
+        f"{law}; Wilson intervals of 95 %."
     )
 
 
@@ -160,7 +150,6 @@ def mixed_pairs(
     split: Split,
     *,
     pairs: int = 10_000,
-    space: str = "embedding",
     tau_max: float = 1.0,
     tau_std: float = 0.25,
     seed: int = 0,
@@ -174,7 +163,7 @@ def mixed_pairs(
     u = torch.rand(pairs, generator=generator)
     used = torch.zeros(len(split), dtype=torch.bool)
     used[first] = used[second] = True
-    features, predicted = _unmixed(model, split, used.nonzero()[:, 0], checks.known("space", space, SPACES))
+    features, predicted = _unmixed(model, split, used.nonzero()[:, 0])
     near, far = (used.cumsum(0)[index] - 1 for index in (first, second))
     points = as_rows(features).double()
     lengths = torch.cat([(points[a] - points[b]).norm(dim=1) for a, b in _chunks(near, far)])
@@ -204,15 +193,11 @@ def draw_pairs(rows: int, pairs: int, generator: torch.Generator) -> tuple[Tenso
 
 
 @torch.no_grad()
-def _unmixed(model: nn.Module, split: Split, rows: Tensor, space: str) -> tuple[Tensor, Tensor]:
-    """Features (n, d) and predicted classes (n,) of the points themselves."""
+def _unmixed(model: nn.Module, split: Split, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Embeddings (n, d) and predicted classes (n,) of the points themselves."""
     features, predicted = [], []
     for (chunk,) in _chunks(rows):
         x = split.batch(chunk)[0]
-        if space == "input":
-            features.append(x.cpu())
-            predicted.append(model(x).argmax(1).cpu())
-            continue
         with catch_input(model, None, len(x)) as caught:
             predicted.append(model(x).argmax(1).cpu())
         features.append(caught().cpu())
@@ -251,17 +236,14 @@ class AgreementCurve:
         return {name: value.tolist() for name, value in vars(self).items()}
 
 
-def agreement_curve(
-    distance: ArrayLike, agreeing: ArrayLike, *, n_bins: int = 20, confidence: float = 0.95
-) -> AgreementCurve:
-    """P(ŷ ∈ {y, y'} | distance) over bins that hold equally many pairs, with Wilson intervals.
+def agreement_curve(distance: ArrayLike, agreeing: ArrayLike, *, n_bins: int = 20) -> AgreementCurve:
+    """P(ŷ ∈ {y, y'} | distance) over bins that hold equally many pairs, with Wilson intervals of 95 %.
 
     Args:
         distance: of the pairs, (n,).
         agreeing: whether the prediction is one of the two labels, (n,).
         n_bins: bins between quantiles of the distance; where distances repeat, equal ones share a bin, and
             bins that stay empty are left out.
-        confidence: of the intervals.
 
     >>> agreement_curve([1, 2, 3, 4], [1, 1, 0, 1], n_bins=2).agreement
     array([1. , 0.5])
@@ -275,8 +257,6 @@ def agreement_curve(
     if not np.isfinite(far).all():
         raise ValueError("distance must be finite, got NaN or infinity")
     checks.integer("n_bins", n_bins, at_least=1)
-    if not 0 < checks.number("confidence", confidence) < 1:
-        raise ValueError(f"confidence must lie in (0, 1), got {confidence}")
     edges = np.quantile(far, np.linspace(0, 1, n_bins + 1))
     index = np.clip(np.searchsorted(edges[1:-1], far, side="left"), 0, n_bins - 1)
     count = np.bincount(index, minlength=n_bins)
@@ -284,7 +264,7 @@ def agreement_curve(
     far_sums, hits = (np.bincount(index, weights=one, minlength=n_bins)[full] for one in (far, hit))
     count = count[full]
     tests = [binomtest(int(k), int(n)) for k, n in zip(hits, count, strict=True)]
-    low, high = np.array([test.proportion_ci(confidence, method="wilson") for test in tests]).T
+    low, high = np.array([test.proportion_ci(method="wilson") for test in tests]).T
     return AgreementCurve(
         edges[:-1][full], edges[1:][full], far_sums / count, count.astype(np.float64), hits / count, low, high
     )

@@ -34,8 +34,6 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
         "circles",
         "digits-mlp",
         "digits-resnet8",
-        "digits-vit",
-        "cifar10-resnet8",
         "cifar10-cpu",
         "airfoil",
         "exchange-rate",

@@ -8,11 +8,14 @@ import pytest
 
 from cli.calling import call
 from studies.test_study import SMALL
+from tailormix.experiments.experiment import Experiment
+from tailormix.studies import running
 from tailormix.studies.page import study_page
 from tailormix.studies.pictures import study_pictures
 from tailormix.studies.raw import read_csv
-from tailormix.studies.running import _by_loss, choose, result_of
+from tailormix.studies.running import choose, result_of
 from tailormix.studies.study import Study, read_study
+from tailormix.training.joint_step import NotStackable
 from tailormix.training.run_folder import RESULT
 
 
@@ -116,11 +119,19 @@ def test_the_csv_reads_as_any_csv(finished: tuple[Study, Path]) -> None:
     assert all(len(line) == len(header) for line in lines)
 
 
-def test_runs_that_train_together_have_one_loss() -> None:
-    """Label smoothing is searched in its loss: one group for each of its values, one for all of Mixup."""
+def test_candidates_that_cannot_be_stacked_train_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Label smoothing is searched in its loss, which members share: the seeds of a value train together."""
+    stacked = []
+
+    def together(experiments: list[Experiment], _paths: list[Path]) -> list[None]:
+        if len({repr(each.loss) for each in experiments}) > 1:
+            raise NotStackable("losses differ")
+        stacked.append([(each.loss.options["alpha"], each.training.seed) for each in experiments])
+        return [None] * len(experiments)
+
+    monkeypatch.setattr(running, "run_together", together)
     study = read_study("tables")
-    smoothed, mixed = (study.runs("wdbc", study.rows[row], Path("runs"), [0, 1]) for row in ("ls", "mixup"))
-    groups = _by_loss(smoothed)
-    assert [len({run.candidate["loss.alpha"] for run in group}) for group in groups] == [1, 1, 1, 1]
-    assert [[run.seed for run in group] for group in groups] == [[0, 1]] * 4
-    assert _by_loss(mixed) == [mixed]
+    assert list(running.run_cells(study, study.cells("wdbc", "ls"), tmp_path, [0, 1])) == [("wdbc/ls", [])]
+    assert stacked == [[(alpha, 0), (alpha, 1)] for alpha in (0.02, 0.05, 0.1, 0.2)]

@@ -201,6 +201,10 @@ def test_models_that_cannot_be_stacked_are_named():
         JointStep([Step(sizes(4), Mixup()), Step(sizes(4), SKMixup())])
     with pytest.raises(NotStackable, match="numbers only, but their per differ"):
         JointStep([Step(sizes(4), Mixup(per="batch")), Step(sizes(4), Mixup(per="sample"))])
+    with pytest.raises(NotStackable, match="must share their bandwidth"):
+        JointStep(
+            [Step(sizes(4), build_method("c-mixup", bandwidth=h, partners="batch")) for h in (0.1, 1.0)]
+        )
     with pytest.raises(ValueError, match="at least one member"):
         JointStep([])
 

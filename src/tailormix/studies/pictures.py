@@ -127,7 +127,7 @@ def differences(study: Study, rows: Rows) -> Figure:
         _forest(one, study, rows, names, ours, theirs, scale)
         one.set_title(title, fontsize=9, color=INK)
     axes[0].set_yticks(range(len(names)), [study.rows[name].title for name in names])
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(len(names) - 0.5, -0.5)
     figure.supxlabel(
         f"difference from {study.rows[study.baseline].title.lower()} (points of 100 for ECE and AUROC)",
         fontsize=8,

@@ -54,9 +54,8 @@ def run_cell(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int])
     if row.reference is not None:
         return f"{data}/{row.name}", [text for run in todo if (text := _attempt(references.fit, run))]
     messages: list[str] = []
-    for alike in _by_loss(todo):
-        for start in range(0, len(alike), MOST_TOGETHER):
-            messages += _train(alike[start : start + MOST_TOGETHER], together=study.together)
+    for start in range(0, len(todo), MOST_TOGETHER):
+        messages += _train(todo[start : start + MOST_TOGETHER], together=study.together)
     return f"{data}/{row.name}", messages
 
 
@@ -90,20 +89,26 @@ def validation_nll(result: dict[str, Any]) -> float:
     return float(found.get("after variance scaling", found["before"])["gaussian_nll"])
 
 
-def _by_loss(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs in groups of one loss: its options are not among the numbers that members may differ in."""
+def by_candidate(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs of each candidate, which differ in their seeds alone."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(repr(run.experiment.loss), []).append(run)
+        groups.setdefault(repr(run.candidate), []).append(run)
     return list(groups.values())
 
 
 def _train(runs: Sequence[Run], *, together: bool) -> list[str]:
-    """Train runs at once where they can be stacked, else one by one; what went wrong."""
+    """Train runs at once where they can be stacked, else the seeds of each candidate, else one by one.
+
+    Returns what went wrong.
+    """
     if together and len(runs) > 1:
         try:
             found = run_together([run.experiment for run in runs], [run.path for run in runs])
         except NotStackable as error:
+            groups = by_candidate(runs)
+            if len(groups) > 1:
+                return [text for group in groups for text in _train(group, together=True)]
             return [f"trained one by one: {error}", *_train(runs, together=False)]
         return [
             f"{run.path}: {result}"

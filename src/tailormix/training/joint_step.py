@@ -352,6 +352,11 @@ class _Stacked:
     @classmethod
     def of(cls, name: str, values: Sequence[Any]) -> _Stacked:
         found = dict(_differences(name, values))
+        for path, leaf in found.items():
+            try:
+                _replaced(values[0], path, leaf[0])
+            except TypeError as error:  # not all numbers may be tensors
+                raise NotStackable(f"methods trained together must share their {path[-1]}") from error
         return cls(values[0], tuple(found), tuple(found.values()))
 
     def rebuild(self, leaves: Sequence[Tensor]) -> Any:

@@ -62,18 +62,6 @@ class Scripted:
         return (self.uniform(count) * n).long()
 
 
-class Given:
-    """Coefficients that are written down in advance: λ for each pair."""
-
-    needs_embeddings = False
-
-    def __init__(self, *lam: float) -> None:
-        self.lam = torch.tensor(lam)
-
-    def __call__(self, _batch: Batch, partner: Tensor, _draws: Draws) -> Plan:
-        return Plan(partner, self.lam)
-
-
 class GivenPairs:
     """Pairs of coefficients (λ₁, λ₂) that are written down in advance."""
 

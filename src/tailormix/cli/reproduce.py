@@ -38,7 +38,7 @@ Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all runs, sh
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List the runs and what they would take.")]
 Finished = Annotated[bool, typer.Option("--finished", help="Start nothing: show the runs that are done.")]
 Results = Annotated[Path | None, typer.Option(file_okay=False, help="Also write the results there, as JSON.")]
-Engine = Annotated[str, typer.Option(help="Where many runs go: local, loky, ray or dask.")]
+Engine = Annotated[str, typer.Option(help="Where many runs go: local, ray or dask.")]
 Together = Annotated[
     bool,
     typer.Option(

@@ -31,7 +31,7 @@ Compile = Annotated[bool, typer.Option("--compile", help="Compile the model.")]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Also write scalars for TensorBoard.")]
 Engine = Annotated[
     str,
-    typer.Option(help="Where runs go: local, loky, ray (RAY_ADDRESS) or dask (DASK_SCHEDULER_ADDRESS)."),
+    typer.Option(help="Where runs go: local, ray (RAY_ADDRESS) or dask (DASK_SCHEDULER_ADDRESS)."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Start anew; an old run is moved aside, not deleted.")]
 OtherRanks = Annotated[

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 #: joblib's backend for every ``--engine``; a job is a process anyway: a thread to wait for it is enough
-ENGINES = {"local": "threading", "loky": "loky", "ray": "ray", "dask": "dask"}
+ENGINES = {"local": "threading", "ray": "ray", "dask": "dask"}
 #: by which the process of a run learns what started it
 ENGINE_VARIABLE = "TAILORMIX_ENGINE"
 COMMAND = (sys.executable, "-m", "tailormix")

@@ -119,19 +119,32 @@ def test_the_csv_reads_as_any_csv(finished: tuple[Study, Path]) -> None:
     assert all(len(line) == len(header) for line in lines)
 
 
-def test_candidates_that_cannot_be_stacked_train_one_after_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("shared", ["loss", "seed", "nothing"])
+def test_what_cannot_be_stacked_trains_in_smaller_groups(
+    shared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Label smoothing is searched in its loss, which members share: the seeds of a value train together."""
-    stacked = []
+    """Seeds of one loss at once, or candidates of one seed, whose splits may differ in size; or singly."""
+    stacked, single = [], []
 
     def together(experiments: list[Experiment], _paths: list[Path]) -> list[None]:
-        if len({repr(each.loss) for each in experiments}) > 1:
-            raise NotStackable("losses differ")
-        stacked.append([(each.loss.options["alpha"], each.training.seed) for each in experiments])
+        found = [(each.loss.options["alpha"], each.training.seed) for each in experiments]
+        alike = {"loss": {alpha for alpha, _ in found}, "seed": {seed for _, seed in found}, "nothing": "ab"}
+        if len(alike[shared]) > 1:
+            raise NotStackable("they differ")
+        stacked.append(found)
         return [None] * len(experiments)
 
     monkeypatch.setattr(running, "run_together", together)
-    study = read_study("tables")
-    assert list(running.run_cells(study, study.cells("wdbc", "ls"), tmp_path, [0, 1])) == [("wdbc/ls", [])]
-    assert stacked == [[(alpha, 0), (alpha, 1)] for alpha in (0.02, 0.05, 0.1, 0.2)]
+    monkeypatch.setattr(running, "run_experiment", lambda experiment, _: single.append(experiment))
+    study, alphas = read_study("tables"), (0.02, 0.05, 0.1, 0.2)
+    (done,) = running.run_cells(study, study.cells("wdbc", "ls"), tmp_path, [0, 1])
+    assert (
+        stacked
+        == {
+            "loss": [[(alpha, 0), (alpha, 1)] for alpha in alphas],
+            "seed": [[(alpha, seed) for alpha in alphas] for seed in (0, 1)],
+            "nothing": [],
+        }[shared]
+    )
+    assert len(single) == (8 if shared == "nothing" else 0)
+    assert done == ("wdbc/ls", ["trained one by one: they differ"] if single else [])

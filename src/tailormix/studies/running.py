@@ -10,7 +10,7 @@ from tailormix.training.joint_step import NotStackable
 from tailormix.training.trainer import NonFiniteLoss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from tailormix.studies.study import Row, Run, Study
@@ -89,33 +89,35 @@ def validation_nll(result: dict[str, Any]) -> float:
     return float(found.get("after variance scaling", found["before"])["gaussian_nll"])
 
 
-def by_candidate(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs of each candidate, which differ in their seeds alone."""
+def _train(runs: Sequence[Run], *, together: bool) -> list[str]:
+    """Train runs at once where they can be stacked: all, else those of a candidate, else those of a seed.
+
+    What cannot be stacked at all is trained one by one. Returns what went wrong.
+    """
+    message = []
+    if together:
+        for key in (lambda _: "", lambda run: repr(run.candidate), lambda run: str(run.seed)):
+            try:
+                return [text for group in _grouped(runs, key) for text in _at_once(group)]
+            except NotStackable as error:
+                message = [f"trained one by one: {error}"]
+    return [*message, *(text for run in runs if (text := _attempt(_single, run)))]
+
+
+def _grouped(runs: Iterable[Run], key: Callable[[Run], str]) -> list[list[Run]]:
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(repr(run.candidate), []).append(run)
+        groups.setdefault(key(run), []).append(run)
     return list(groups.values())
 
 
-def _train(runs: Sequence[Run], *, together: bool) -> list[str]:
-    """Train runs at once where they can be stacked, else the seeds of each candidate, else one by one.
-
-    Returns what went wrong.
-    """
-    if together and len(runs) > 1:
-        try:
-            found = run_together([run.experiment for run in runs], [run.path for run in runs])
-        except NotStackable as error:
-            groups = by_candidate(runs)
-            if len(groups) > 1:
-                return [text for group in groups for text in _train(group, together=True)]
-            return [f"trained one by one: {error}", *_train(runs, together=False)]
-        return [
-            f"{run.path}: {result}"
-            for run, result in zip(runs, found, strict=True)
-            if isinstance(result, Exception)
-        ]
-    return [text for run in runs if (text := _attempt(_single, run))]
+def _at_once(runs: Sequence[Run]) -> list[str]:
+    found = run_together([run.experiment for run in runs], [run.path for run in runs])
+    return [
+        f"{run.path}: {result}"
+        for run, result in zip(runs, found, strict=True)
+        if isinstance(result, Exception)
+    ]
 
 
 def _single(run: Run) -> None:

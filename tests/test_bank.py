@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 from tailormix import SKMixup
-from tailormix.bank import EmbeddingBank
-from tailormix.embeddings import embed
+from tailormix.embeddings import EmbeddingBank, embed
 
 
 def net() -> nn.Module:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 # fmt: off
 if TYPE_CHECKING:
-    from tailormix.bank import EmbeddingBank
     from tailormix.batch import Plan
-    from tailormix.embeddings import embed
+    from tailormix.embeddings import EmbeddingBank, embed
     from tailormix.experiments.trained import load_run
     from tailormix.kernel import pair_distance, similarity_kernel
     from tailormix.method import Method, Step
@@ -59,7 +58,7 @@ __all__ = [
 #: the module of each public name that is not one of the methods
 _MODULES = {
     "AutoStrength": "strength",
-    "EmbeddingBank": "bank",
+    "EmbeddingBank": "embeddings",
     "Method": "method",
     "Plan": "batch",
     "Step": "method",

@@ -56,7 +56,7 @@ def test_real_targets_have_no_automatic_strength(tmp_path: Path) -> None:
 
 
 def test_a_bank_is_refreshed_when_it_is_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tailormix.bank import EmbeddingBank
+    from tailormix.embeddings import EmbeddingBank
 
     refreshed = []
     refresh = EmbeddingBank.refresh

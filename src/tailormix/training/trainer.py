@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import torch
 
-from tailormix.bank import EmbeddingBank
 from tailormix.checks import readable
+from tailormix.embeddings import EmbeddingBank
 from tailormix.method import Step
 from tailormix.training import checkpoint, evaluating, run_folder
 from tailormix.training.optimisation import Schedule, TrainingBatch, build_optimiser, train_epoch

@@ -160,24 +160,39 @@ def costs(
 def estimators(
     out: Annotated[Path, typer.Option(help="File for the scores.")] = DOCS / "estimators.json",
     page: Annotated[Path, typer.Option(help="Page with the tables.")] = DOCS / "estimators.md",
-    seeds: Annotated[int, typer.Option(min=1, help="Splits of each data set.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, max=8, help="Splits of each data set.")] = 2,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
     quick: Quick = False,
     tables_only: Annotated[
         bool, typer.Option("--tables-only", help="Tables of the scores in --out.")
     ] = False,
 ) -> None:
-    """The estimators without tuning against those of scikit-learn.
+    """The estimators without tuning, against plain training and scikit-learn; resumes what was interrupted.
 
     Example: python -m benchmarks estimators --jobs 2
     """
     from benchmarks.estimators import insert_tables, run
 
     if not tables_only:
-        results = run(seeds, workers=jobs, quick=quick)
-        write_atomically(out, json.dumps(results, indent=1) + "\n")
+        run(out, seeds, workers=jobs, quick=quick)
     results = json.loads(out.read_text(encoding="utf-8"))
     write_atomically(page, insert_tables(page.read_text(encoding="utf-8"), results))
+
+
+@app.command()
+def members(
+    out: OutFolder = RESULTS,
+    clock: Annotated[str, typer.Option(help="wall, or cpu: the work of this process alone.")] = "wall",
+    quick: Quick = False,
+) -> None:
+    """Fits of eight members of an estimator beside fits of one.
+
+    Example: python -m benchmarks members --clock cpu
+    """
+    from benchmarks.estimators import members
+
+    torch.set_num_threads(1)
+    _report([members(_known("clock", clock, CLOCKS), quick)], out / "members.json", quick)
 
 
 def _report(benchmarks: Iterable[Sequence[Record]], path: Path, quick: bool) -> None:

@@ -1,10 +1,12 @@
 """Summaries against scipy and values worked out by hand."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from tailormix.studies.summary import Values, over_data_sets, paired, ranking, win_rate
+from tailormix.studies.summary import Values, comparable, over_data_sets, paired, ranking, win_rate
 
 
 def rows(metric: str, table: dict[tuple[str, str], list[float]]) -> list[dict[str, str]]:
@@ -55,3 +57,14 @@ def test_runs_that_were_not_chosen_do_not_count() -> None:
     given = rows("nll", {("a", "x"): [1.0]})
     given.append({**given[0], "seed": "1", "chosen": "0", "nll": "9"})
     assert Values(given, "nll").seeds("a", "x") == {0: 1.0}
+
+
+def test_errors_in_the_unit_of_their_targets_are_compared_as_shares() -> None:
+    """A tenth more on both tables is log 1.1, whatever their units."""
+    rows = [
+        {"data": data, "row": row, "seed": "0", "chosen": "1", "rmse": str(unit * factor)}
+        for data, unit in (("metres", 1.0), ("millimetres", 1000.0))
+        for row, factor in (("erm", 1.0), ("mixup", 1.1))
+    ]
+    values = comparable(rows, "rmse")
+    assert over_data_sets(values, "mixup", values, "erm").mean == pytest.approx(math.log(1.1))

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailormix.reports.numbers import NONE, markdown_table
-from tailormix.studies.summary import RANKED, Effect, Values, over_data_sets, ranked, ranking, win_rate
+from tailormix.studies.summary import (
+    RANKED,
+    RELATIVE,
+    Effect,
+    Values,
+    comparable,
+    over_data_sets,
+    ranked,
+    ranking,
+    win_rate,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,7 +100,8 @@ SECTIONS = (
             Column("ENCE, both scaled", "vs_ence", "vs_ence"),
             Column("QCE, both scaled", "vs_qce", "vs_qce"),
         ),
-        "Scaled: with variance scaling, fitted on validation rows. ENCE and QCE in points of 100.",
+        "Scaled: with variance scaling, fitted on validation rows. RMSE as a share (difference of logarithms), "
+        "ENCE and QCE in points of 100.",
     ),
 )
 #: data sets up to which each has tables of its own on the page
@@ -155,10 +166,10 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     """One line per row: its differences from the baseline."""
     columns = [column for column in section.columns if _has(rows, column.ours)]
     by = next((name for name in RANKED if any(column.ours == name for column in columns)), None)
-    values = {name: Values(rows, name) for column in columns for name in (column.ours, column.theirs)}
+    values = {name: comparable(rows, name) for column in columns for name in (column.ours, column.theirs)}
     names = [name for name in study.rows if any(row["row"] == name for row in rows)]
     order = None if by is None else ranking(values[by], names)
-    header = ["", *(column.title for column in columns)]
+    header = ["", *(column.title + ", %" * (column.ours in RELATIVE) for column in columns)]
     header += [] if by is None else ["wins"]
     header += [] if order is None else ["mean rank"]
     data_sets = {row["data"] for row in rows}
@@ -170,7 +181,8 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
         for column in columns:
             same = name == study.baseline and column.ours == column.theirs
             effect = over_data_sets(values[column.ours], name, values[column.theirs], study.baseline)
-            cells.append("0" if same else effect_text(effect, column.scale, column.digits))
+            shown = (100, 1) if column.ours in RELATIVE else (column.scale, column.digits)
+            cells.append("0" if same else effect_text(effect, *shown))
         if by is not None:
             wins = win_rate(values[by], name, values[by], study.baseline)
             cells.append(NONE if name == study.baseline or not wins.n else f"{100 * wins.mean:.0f} %")

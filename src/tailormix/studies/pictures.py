@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tailormix.reports.style import COLOURS, INK, QUIET, new_figure, plain_axes
 from tailormix.studies.study import matches
-from tailormix.studies.summary import RANKED, Values, over_data_sets, ranked
+from tailormix.studies.summary import RANKED, Values, comparable, over_data_sets, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ PANELS = (
     ("NLL, both with temperature", "ts_nll", "ts_nll", 1.0),
     ("ECE on corrupted images,\nboth with temperature", "corrupted_ts_ece", "corrupted_ts_ece", 100.0),
     ("AUROC of unknown inputs", "unknown_auroc", "unknown_auroc", 100.0),
-    ("RMSE", "rmse", "rmse", 1.0),
+    ("RMSE, %", "rmse", "rmse", 100.0),
     ("NLL, both scaled", "vs_gaussian_nll", "vs_gaussian_nll", 1.0),
 )
 
@@ -139,7 +139,7 @@ def differences(study: Study, rows: Rows) -> Figure:
 def _forest(
     axes: Axes, study: Study, rows: Rows, names: Sequence[str], ours: str, theirs: str, scale: float
 ) -> None:
-    mine, other = Values(rows, ours), Values(rows, theirs)
+    mine, other = comparable(rows, ours), comparable(rows, theirs)
     better = 1 if ours.endswith("auroc") else -1
     for place, name in enumerate(names):
         effect = over_data_sets(mine, name, other, study.baseline)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: metrics of which more is better; coverage has a goal instead, and is not ranked
 HIGHER = ("accuracy", "auroc")
+#: metrics in the unit of the targets: compared by the logarithm, so that differences are shares
+RELATIVE = ("rmse",)
 RESAMPLES = 2000
 #: what rows are ranked by: the first that has values
 RANKED = ("ts_nll", "vs_gaussian_nll")
@@ -119,6 +121,17 @@ def _title(metric: str) -> str:
     """
     words = metric.split("_")
     return " ".join(word.upper() if word in ("ts", "ece", "nll", "aurc") else word for word in words)
+
+
+def comparable(rows: Iterable[Mapping[str, str]], metric: str) -> Values:
+    """One metric, as differences of it may be averaged over data sets."""
+    values = Values(rows, metric)
+    if metric in RELATIVE:
+        values.found = {
+            cell: {seed: math.log(value) for seed, value in found.items()}
+            for cell, found in values.found.items()
+        }
+    return values
 
 
 def paired(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Effect:

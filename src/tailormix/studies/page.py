@@ -100,8 +100,8 @@ SECTIONS = (
             Column("ENCE, both scaled", "vs_ence", "vs_ence"),
             Column("QCE, both scaled", "vs_qce", "vs_qce"),
         ),
-        "Scaled: with variance scaling, fitted on validation rows. RMSE as a share (difference of logarithms), "
-        "ENCE and QCE in points of 100.",
+        "Scaled: with variance scaling, fitted on validation rows. RMSE as a share (difference of "
+        "logarithms), ENCE and QCE in points of 100.",
     ),
 )
 #: data sets up to which each has tables of its own on the page

@@ -176,7 +176,7 @@ def read_study(study: str | Path, changes: Mapping[str, Any] | None = None) -> S
 
     >>> read_study("texts")
     Traceback (most recent call last):
-    ValueError: unknown study 'texts'; did you mean 'text'? Known: text, images, scratch, tables, uci
+    ValueError: unknown study 'texts'; did you mean 'text'? Known: text, ...
     """
     path = Path(study)
     if path.suffix == ".toml":

@@ -35,7 +35,7 @@ def results(folder: Results = Path("docs/results"), check: Check = False) -> Non
     for path, text in changed.items():
         write_atomically(path, text)
         typer.echo(f"{path} written")
-    if changed:
+    if not check:
         _draw(folder)
 
 

@@ -38,12 +38,13 @@ SETTINGS = (
     ("Texts, all", "text", "banking77,clinc150"),
     ("Image features, 500", "images", "*-500"),
     ("Image features, 5000", "images", "*-5000,tiny*"),
-    ("Images from scratch", "scratch", "*"),
+    ("CIFAR-10 from scratch", "scratch", "cifar10"),
+    ("Fashion-MNIST from scratch", "scratch", "fashion-mnist"),
     ("Tables", "tables", "*"),
 )
 #: methods of the overview: title, and their rows; from scratch with the settings of the paper
 METHODS = (
-    ("Mixup", ("mixup", "mixup-0.2")),
+    ("Mixup", ("mixup", "mixup-1")),
     ("RegMixup", ("regmixup",)),
     ("SK Mixup", ("sk-mixup", "sk-mixup-0.25")),
     ("SK RegMixup", ("sk-regmixup",)),

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from benchmarks.epochs import insert_section, section
 from benchmarks.paper_costs import CLAIMS, agrees, check_claims, cost_page, paper_columns, paper_ratio
 
 from helpers import ROOT
@@ -47,5 +48,7 @@ def test_about_has_two_sides_and_a_miss_is_explained() -> None:
 
 def test_the_page_of_costs_is_that_of_the_committed_figures() -> None:
     found = json.loads((ROOT / "docs" / "costs.json").read_text(encoding="utf-8"))
-    assert (ROOT / "docs" / "costs.md").read_text(encoding="utf-8") == cost_page(found)
+    epochs = json.loads((ROOT / "docs" / "epochs.json").read_text(encoding="utf-8"))
+    page = insert_section(cost_page(found), section(epochs["records"], epochs["settings"]))
+    assert (ROOT / "docs" / "costs.md").read_text(encoding="utf-8") == page
     assert found["settings"]["quick"] is False

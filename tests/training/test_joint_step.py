@@ -210,10 +210,7 @@ def test_models_that_cannot_be_stacked_are_named():
 
 
 def weighted(weights):
-    def criterion(logits, targets):
-        return functional.cross_entropy(logits, targets, weights)
-
-    return criterion
+    return partial(functional.cross_entropy, weight=weights)
 
 
 def smoothed(logits, targets, alpha):
@@ -234,8 +231,8 @@ def pair(*criteria):
         ((nn.CrossEntropyLoss(torch.ones(3)), nn.CrossEntropyLoss()), "tensors is"),
         ((nn.Sequential(nn.Dropout(0.1)), nn.Sequential(nn.Dropout(0.2))), "p is 0.1 and 0.2"),
         ((partial(smoothed, alpha=0.1), partial(smoothed, alpha=0.2)), "alpha is 0.1 and 0.2"),
-        ((weighted(torch.ones(3)), weighted(torch.arange(3.0))), "weights differs"),
-        ((functional.cross_entropy, smoothed), "function is"),
+        ((weighted(torch.ones(3)), weighted(torch.arange(3.0))), "weight differs"),
+        ((functional.cross_entropy, smoothed), "criterion is"),
     ],
 )
 def test_criteria_or_options_of_a_loss_that_differ_are_refused(criteria, told):

@@ -203,11 +203,10 @@ def _plugin_criterion(name: str, options: Mapping[str, Any], splits: DataSplits)
 
 def _denormalised(splits: DataSplits) -> Criterion:
     """Squared error after both sides are multiplied by the columns' scale, as in the released code."""
-    scale = splits.target_scale
-    if scale is None:
+    if splits.target_scale is None:
         raise ValueError(f"loss mse-denormalised needs scaled targets, but those of {splits.name} are not")
+    return functools.partial(_scaled_error, scale=splits.target_scale)
 
-    def criterion(predictions: Tensor, targets: Tensor) -> Tensor:
-        return squared_error(predictions * scale, targets * scale)
 
-    return criterion
+def _scaled_error(predictions: Tensor, targets: Tensor, scale: Tensor) -> Tensor:
+    return squared_error(predictions * scale, targets * scale)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import inspect
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
@@ -319,9 +318,6 @@ def _settings(criterion: Any) -> dict[str, Any]:
         return {**public, "tensors": _tensors(criterion), **dict(criterion.named_children())}
     if isinstance(criterion, partial):
         return {"function": criterion.func, "arguments": criterion.args, **criterion.keywords}
-    if inspect.isfunction(criterion):
-        enclosed = inspect.getclosurevars(criterion).nonlocals
-        return {"function": criterion.__code__, "defaults": criterion.__defaults__, **enclosed}
     return {}
 
 

@@ -13,6 +13,7 @@ from tailormix.studies.summary import (
     Effect,
     Values,
     comparable,
+    coverage,
     over_data_sets,
     ranked,
     ranking,
@@ -172,12 +173,9 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     header = ["", *(column.title + ", %" * (column.ours in RELATIVE) for column in columns)]
     header += [] if by is None else ["wins"]
     header += [] if order is None else ["mean rank"]
-    data_sets = {row["data"] for row in rows}
     body = []
     for name in names:
-        there = {row["data"] for row in rows if row["row"] == name}
-        few = "" if there == data_sets else f" ({len(there)} of {len(data_sets)} data sets)"
-        cells = [study.rows[name].title + few]
+        cells = [study.rows[name].title + coverage(rows, name)]
         for column in columns:
             same = name == study.baseline and column.ours == column.theirs
             effect = over_data_sets(values[column.ours], name, values[column.theirs], study.baseline)

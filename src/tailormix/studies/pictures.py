@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tailormix.reports.style import COLOURS, INK, QUIET, new_figure, plain_axes
 from tailormix.studies.study import matches
-from tailormix.studies.summary import RANKED, Values, comparable, over_data_sets, ranked
+from tailormix.studies.summary import RANKED, Values, comparable, coverage, over_data_sets, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,7 +127,7 @@ def differences(study: Study, rows: Rows) -> Figure:
     for one, (title, ours, theirs, scale) in zip(axes, panels, strict=True):
         _forest(one, study, rows, names, ours, theirs, scale)
         one.set_title(title, fontsize=9, color=INK)
-    axes[0].set_yticks(range(len(names)), [study.rows[name].title for name in names])
+    axes[0].set_yticks(range(len(names)), [study.rows[name].title + coverage(rows, name) for name in names])
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     figure.supxlabel(
         f"difference from {study.rows[study.baseline].title.lower()} (points of 100 for ECE and AUROC)",

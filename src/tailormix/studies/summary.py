@@ -123,6 +123,17 @@ def _title(metric: str) -> str:
     return " ".join(word.upper() if word in ("ts", "ece", "nll", "aurc") else word for word in words)
 
 
+def coverage(rows: Sequence[Mapping[str, str]], name: str) -> str:
+    """What to say of a row that has not been run on all data sets of the others.
+
+    >>> rows = [{"data": "a", "row": "erm"}, {"data": "b", "row": "erm"}, {"data": "a", "row": "mixup"}]
+    >>> coverage(rows, "erm"), coverage(rows, "mixup")
+    ('', ' (1 of 2 data sets)')
+    """
+    all_sets, there = {row["data"] for row in rows}, {row["data"] for row in rows if row["row"] == name}
+    return "" if there == all_sets else f" ({len(there)} of {len(all_sets)} data sets)"
+
+
 def comparable(rows: Iterable[Mapping[str, str]], metric: str) -> Values:
     """One metric, as differences of it may be averaged over data sets."""
     values = Values(rows, metric)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: speed against peers, epochs, costs of all methods, training runs, the estimators.
+"""``python -m benchmarks``: speed against peers, epochs, costs of all methods, the estimators.
 
 A missed target is shown, and never fails the run: figures depend on the machine, tests must not.
 """
@@ -61,17 +61,6 @@ def speed(
     names = [_known("benchmark", name, BENCHMARKS) for name in only or BENCHMARKS]
     torch.set_num_threads(1)
     _report((BENCHMARKS[name](0.0 if quick else 1.0) for name in names), out / "speed.json", quick)
-
-
-@app.command()
-def training(out: OutFolder = RESULTS, quick: Quick = False) -> None:
-    """Whole runs of the command line: start-up, digits by method, Airfoil.
-
-    Example: python -m benchmarks training
-    """
-    from benchmarks.training import run
-
-    _report([run(quick)], out / "training.json", quick)
 
 
 @app.command()

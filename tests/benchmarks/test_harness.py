@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from benchmarks.harness import CLOCKS, Timing, race, record
 
@@ -40,14 +39,3 @@ def test_a_quick_pass_shows_and_writes_its_records(tmp_path: Path) -> None:
     assert {row["benchmark"] for row in results["records"]} == names
     assert all(row["best"] > 0 and row["ratio"] > 0 for row in results["records"])
     assert [path.name for path in tmp_path.iterdir()] == ["speed.json"]
-
-
-def test_the_published_way_learns_a_synthetic_airfoil(tmp_path: Path) -> None:
-    """Noise that is linear in the first feature: after some epochs the error is far below its spread."""
-    random = np.random.default_rng(0)
-    table = random.random((1503, 6), dtype=np.float32)
-    table[:, 5] = 10 * table[:, 0]
-    (tmp_path / "airfoil").mkdir()
-    np.savetxt(tmp_path / "airfoil" / "airfoil_self_noise.dat", table)
-    said = run_program("-m", "benchmarks.published_airfoil", str(tmp_path), "8")
-    assert 0 < float(said) < table[:, 5].std() / 2

@@ -39,9 +39,10 @@ def test_raw_results_have_a_row_per_run_and_test_metrics_of_chosen_ones_alone(
     assert len(mixup) == 4
     for seed in ("0", "1"):
         mine = [row for row in mixup if row["seed"] == seed]
-        best = min(mine, key=lambda row: float(row["validation_nll"]))
-        assert [row["chosen"] for row in mine if row is best] == ["1"]
-        assert all(bool(row["nll"]) == (row is best) for row in mine)
+        for prefix, nll in (("", "validation_nll"), ("ts_", "validation_ts_nll")):
+            best = min(mine, key=lambda row: float(row[nll]))
+            assert [row[f"{prefix}chosen"] == "1" for row in mine] == [row is best for row in mine]
+            assert [bool(row[f"{prefix}nll"]) for row in mine] == [row is best for row in mine]
     assert all(row["selected_by"] == "validation" and row["torch"] for row in rows)
 
 
@@ -61,7 +62,9 @@ def test_numbers_are_those_of_the_results(finished: tuple[Study, Path]) -> None:
 def test_an_ensemble_is_no_worse_than_its_members_on_average(finished: tuple[Study, Path]) -> None:
     study, folder = finished
     rows = read_csv(folder / "small.csv")
-    for seed, run in choose(study.runs("moons", study.rows["mixup"], folder / "runs", [0, 1])).items():
+    for seed, run in choose(
+        study.runs("moons", study.rows["mixup"], folder / "runs", [0, 1]), scaled=True
+    ).items():
         results = [result_of(member) for member in study.members(study.rows["pair"], run)]
         mean = sum(result["test"]["before"]["nll"] for result in results if result) / 2
         found = next(
@@ -115,7 +118,7 @@ def test_the_csv_reads_as_any_csv(finished: tuple[Study, Path]) -> None:
     _, folder = finished
     with (folder / "small.csv").open(newline="") as file:
         header, *lines = list(csv.reader(file))
-    assert header[:6] == ["data", "row", "seed", "candidate", "chosen", "validation_nll"]
+    assert header[:6] == ["data", "row", "seed", "candidate", "chosen", "ts_chosen"]
     assert all(len(line) == len(header) for line in lines)
 
 
@@ -136,8 +139,8 @@ def test_what_cannot_be_stacked_trains_in_smaller_groups(
 
     monkeypatch.setattr(running, "run_together", together)
     monkeypatch.setattr(running, "run_experiment", lambda experiment, _: single.append(experiment))
-    study, alphas = read_study("tables"), (0.02, 0.05, 0.1, 0.2)
-    (done,) = running.run_cells(study, study.cells("wdbc", "ls"), tmp_path, [0, 1])
+    study, alphas = read_study("text"), (0.02, 0.05, 0.1, 0.2)
+    (done,) = running.run_cells(study, study.cells("clinc150", "ls"), tmp_path, [0, 1])
     assert (
         stacked
         == {
@@ -147,4 +150,4 @@ def test_what_cannot_be_stacked_trains_in_smaller_groups(
         }[shared]
     )
     assert len(single) == (8 if shared == "nothing" else 0)
-    assert done == ("wdbc/ls", ["trained one by one: they differ"] if single else [])
+    assert done == ("clinc150/ls", ["trained one by one: they differ"] if single else [])

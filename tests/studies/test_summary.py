@@ -11,7 +11,7 @@ from tailormix.studies.summary import Values, comparable, over_data_sets, paired
 
 def rows(metric: str, table: dict[tuple[str, str], list[float]]) -> list[dict[str, str]]:
     return [
-        {"data": data, "row": row, "seed": str(seed), "chosen": "1", metric: str(value)}
+        {"data": data, "row": row, "seed": str(seed), metric: str(value)}
         for (data, row), values in table.items()
         for seed, value in enumerate(values)
     ]
@@ -53,16 +53,29 @@ def test_ranks_and_the_critical_difference_of_nemenyi() -> None:
     assert found.friedman_p < 1e-6
 
 
-def test_runs_that_were_not_chosen_do_not_count() -> None:
+def test_runs_without_the_metric_do_not_count() -> None:
     given = rows("nll", {("a", "x"): [1.0]})
-    given.append({**given[0], "seed": "1", "chosen": "0", "nll": "9"})
+    given.append({**given[0], "seed": "1", "nll": ""})
     assert Values(given, "nll").seeds("a", "x") == {0: 1.0}
+
+
+@pytest.mark.parametrize("sets", [9, 10])
+def test_ten_data_sets_have_the_t_interval_over_them(sets: int) -> None:
+    """With fewer, that of the seeds: here all alike, so that it is a point."""
+    differences = np.random.default_rng(0).normal(size=sets)
+    table = {(f"{n}", "x"): [float(d)] * 2 for n, d in enumerate(differences)}
+    table |= {(f"{n}", "erm"): [0.0, 0.0] for n in range(sets)}
+    values = Values(rows("nll", table), "nll")
+    found = over_data_sets(values, "x", values, "erm")
+    peer = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    low, high = (peer.low, peer.high) if sets == 10 else (differences.mean(),) * 2
+    assert (found.mean, found.low, found.high) == pytest.approx((differences.mean(), low, high))
 
 
 def test_errors_in_the_unit_of_their_targets_are_compared_as_shares() -> None:
     """A tenth more on both tables is log 1.1, whatever their units."""
     rows = [
-        {"data": data, "row": row, "seed": "0", "chosen": "1", "rmse": str(unit * factor)}
+        {"data": data, "row": row, "seed": "0", "rmse": str(unit * factor)}
         for data, unit in (("metres", 1.0), ("millimetres", 1000.0))
         for row, factor in (("erm", 1.0), ("mixup", 1.1))
     ]

@@ -48,7 +48,7 @@ class Section:
     text: str = ""
 
 
-T = "T is the temperature, fitted on clean validation rows."
+T = "T is the temperature, fitted on clean validation rows; columns with T have candidates chosen with T."
 SECTIONS = (
     Section(
         "Test rows",
@@ -58,8 +58,9 @@ SECTIONS = (
             Column("ECE, against baseline + T", "ece", "ts_ece"),
             Column("NLL", "nll", "nll", 1, 3),
             Column("NLL, against baseline + T", "nll", "ts_nll", 1, 3),
+            Column("accuracy, both + T", "ts_accuracy", "ts_accuracy"),
             Column("NLL, both + T", "ts_nll", "ts_nll", 1, 3),
-            Column("AURC", "aurc", "aurc"),
+            Column("AURC, both + T", "ts_aurc", "ts_aurc"),
         ),
         f"{T} Accuracy, ECE and AURC in points of 100.",
     ),
@@ -88,9 +89,11 @@ SECTIONS = (
         "Unknown inputs",
         (
             Column("AUROC", "unknown_auroc", "unknown_auroc"),
+            Column("AUROC, both + T", "unknown_ts_auroc", "unknown_ts_auroc"),
             Column("FPR at 95 % recall", "unknown_fpr95", "unknown_fpr95"),
+            Column("FPR, both + T", "unknown_ts_fpr95", "unknown_ts_fpr95"),
         ),
-        "How well low confidence finds inputs of classes that were never trained on.",
+        f"How well low confidence finds inputs of classes that were never trained on. {T}",
     ),
     Section(
         "Real targets",
@@ -121,7 +124,8 @@ def study_page(study: Study, rows: Rows) -> str:
     )
     if study.budget > 1:
         made += (
-            f"For every seed, every row chooses among at most {study.budget} candidates by validation NLL."
+            f"For every seed, every row chooses among at most {study.budget} candidates by validation NLL: "
+            "without a temperature for what is measured without one, with a temperature for the rest."
         )
     baseline = study.rows[study.baseline].title.lower()
     head = [f"# {study.title}", "", made.rstrip(), "", *([study.note.strip(), ""] if study.note else [])]
@@ -158,7 +162,7 @@ def study_tables(study: Study, rows: Rows) -> str:
 def _against(study: Study) -> str:
     return (
         f"Differences from {study.rows[study.baseline].title.lower()}: mean over data sets of paired "
-        "differences, with a 95 % interval (over data sets where there are five or more, else over seeds); "
+        "differences, with a 95 % t interval (over data sets where there are ten or more, else over seeds); "
         "**bold** where it leaves out 0."
     )
 
@@ -175,7 +179,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     header += [] if order is None else ["mean rank"]
     body = []
     for name in names:
-        cells = [study.rows[name].title + coverage(rows, name)]
+        cells = [study.rows[name].title + coverage(values[columns[0].ours], name)]
         for column in columns:
             same = name == study.baseline and column.ours == column.theirs
             effect = over_data_sets(values[column.ours], name, values[column.theirs], study.baseline)

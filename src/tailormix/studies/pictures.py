@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
     from tailormix.studies.study import Study
     from tailormix.studies.summary import Effect, Ranking
@@ -26,7 +25,7 @@ PANELS = (
     ("ECE, nothing calibrated", "ece", "ece", 100.0),
     ("NLL, both with temperature", "ts_nll", "ts_nll", 1.0),
     ("ECE on corrupted images,\nboth with temperature", "corrupted_ts_ece", "corrupted_ts_ece", 100.0),
-    ("AUROC of unknown inputs", "unknown_auroc", "unknown_auroc", 100.0),
+    ("AUROC of unknown inputs,\nboth with temperature", "unknown_ts_auroc", "unknown_ts_auroc", 100.0),
     ("RMSE, %", "rmse", "rmse", 100.0),
     ("NLL, both scaled", "vs_gaussian_nll", "vs_gaussian_nll", 1.0),
 )
@@ -63,6 +62,8 @@ def overview(found: Mapping[str, Rows]) -> Figure:
 
     Methods that have not been run on all data sets of a setting are left out.
     """
+    from matplotlib.lines import Line2D
+
     settings = [
         (title, rows)
         for title, study, patterns in SETTINGS
@@ -70,7 +71,7 @@ def overview(found: Mapping[str, Rows]) -> Figure:
     ]
     figure = new_figure(10.5, 1.1 + 0.62 * len(settings))
     axes = figure.subplots(1, len(OVERVIEW), sharey=True)
-    drawn: dict[str, Line2D] = {}
+    drawn: dict[str, str] = {}
     for one, (title, metrics, scale) in zip(axes, OVERVIEW, strict=True):
         for place, (_, rows) in enumerate(settings):
             metric = next((name for name in metrics if any(row.get(name) for row in rows)), None)
@@ -82,14 +83,15 @@ def overview(found: Mapping[str, Rows]) -> Figure:
                 effect = next((effect for effect in effects if effect.n == len(values.data_sets)), None)
                 if effect is not None:
                     y = place + 0.14 * (number - (len(METHODS) - 1) / 2)
-                    drawn[method] = _mark(one, effect, y, scale, COLOURS[number])
+                    _mark(one, effect, y, scale, COLOURS[number])
+                    drawn[method] = COLOURS[number]
         one.axvline(0, color=INK, linewidth=0.8)
         one.set_title(title, fontsize=9, color=INK)
         plain_axes(one, grid="x")
     axes[0].set_yticks(range(len(settings)), [title for title, _ in settings])
     axes[0].set_ylim(len(settings) - 0.5, -0.5)
     figure.legend(
-        list(drawn.values()),
+        [Line2D([], [], color=colour, marker="o", markersize=4.5) for colour in drawn.values()],
         list(drawn),
         loc="outside lower center",
         ncols=len(drawn),
@@ -99,12 +101,12 @@ def overview(found: Mapping[str, Rows]) -> Figure:
     return figure
 
 
-def _mark(axes: Axes, effect: Effect, y: float, scale: float, colour: str) -> Line2D:
+def _mark(axes: Axes, effect: Effect, y: float, scale: float, colour: str) -> None:
     """A mean with its interval; hollow where that holds 0."""
     if not math.isnan(effect.low):
         axes.plot([scale * effect.low, scale * effect.high], [y, y], color=colour, linewidth=1.4)
     face = colour if effect.decided else "white"
-    return axes.plot(scale * effect.mean, y, "o", color=colour, markerfacecolor=face, markersize=4.5)[0]
+    axes.plot(scale * effect.mean, y, "o", color=colour, markerfacecolor=face, markersize=4.5)
 
 
 def study_pictures(study: Study, rows: Rows) -> dict[str, Figure]:
@@ -127,7 +129,8 @@ def differences(study: Study, rows: Rows) -> Figure:
     for one, (title, ours, theirs, scale) in zip(axes, panels, strict=True):
         _forest(one, study, rows, names, ours, theirs, scale)
         one.set_title(title, fontsize=9, color=INK)
-    axes[0].set_yticks(range(len(names)), [study.rows[name].title + coverage(rows, name) for name in names])
+    values = Values(rows, panels[0][1])
+    axes[0].set_yticks(range(len(names)), [study.rows[name].title + coverage(values, name) for name in names])
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     figure.supxlabel(
         f"difference from {study.rows[study.baseline].title.lower()} (points of 100 for ECE and AUROC)",

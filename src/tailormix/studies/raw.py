@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     #: a run as text, by column
     RawRow = dict[str, str]
 
-FACTS = ("data", "row", "seed", "candidate", "chosen", "validation_nll")
+FACTS = ("data", "row", "seed", "candidate", "chosen", "ts_chosen", "validation_nll", "validation_ts_nll")
 CLASSIFICATION = ("accuracy", "gap", "ece", "nll", "brier", "aurc")
 REGRESSION = ("rmse", "gaussian_nll", "coverage", "ence", "qce")
 DETECTION = ("auroc", "fpr95")
 METRICS = (*CLASSIFICATION, *REGRESSION, *DETECTION)
-#: stages of a result, and the prefix of their columns; a temperature keeps accuracy and hardly moves AURC
+#: stages of a result, and the prefix of their columns
 STAGES = {"before": "", "after temperature": "ts_", "after variance scaling": "vs_"}
 LAST = (
     "temperature",
@@ -46,22 +46,27 @@ LAST = (
 def collect(
     study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """A row for every finished run of the cells. Test metrics are those of chosen candidates alone."""
+    """A row for every finished run of the cells. Test metrics are those of chosen candidates alone.
+
+    Metrics without a temperature are those of the lowest validation NLL without one, metrics with a
+    temperature those of the lowest validation NLL with one.
+    """
     rows: list[dict[str, Any]] = []
     for data, row in cells:
         if row.ensemble is not None:
             rows += _ensembles(study, data, row, out, seeds)
             continue
         runs = study.runs(data, row, out, seeds)
-        chosen = choose(runs)
+        plain, scaled = choose(runs, scaled=False), choose(runs, scaled=True)
         for run in runs:
             if (result := result_of(run)) is not None:
-                rows.append(describe(run, result, chosen=chosen.get(run.seed) is run))
+                best = plain.get(run.seed) is run, scaled.get(run.seed) is run
+                rows.append(describe(run, result, chosen=best[0], ts_chosen=best[1]))
     return rows
 
 
-def describe(run: Run, result: Mapping[str, Any], *, chosen: bool) -> dict[str, Any]:
-    """The facts of a run, and its metrics if it was chosen.
+def describe(run: Run, result: Mapping[str, Any], *, chosen: bool, ts_chosen: bool) -> dict[str, Any]:
+    """The facts of a run, and the metrics that it was chosen for.
 
     ``selected_by`` is the split that chose the candidate and fitted the temperature.
     """
@@ -74,8 +79,14 @@ def describe(run: Run, result: Mapping[str, Any], *, chosen: bool) -> dict[str, 
         "seed": run.seed,
         "candidate": json.dumps(run.candidate) if run.candidate else "",
         "chosen": int(chosen),
-        "validation_nll": validation_nll(dict(result)),
-        **(metrics_of(result) if chosen else {}),
+        "ts_chosen": int(ts_chosen),
+        "validation_nll": validation_nll(result, scaled=False),
+        "validation_ts_nll": validation_nll(result, scaled=True),
+        **{
+            name: value
+            for name, value in metrics_of(result).items()
+            if (ts_chosen if after_calibration(name) else chosen)
+        },
         "temperature": result.get("temperature", result.get("variance", {})).get("value"),
         "strength": strengths[-1],
         "disagreement": result.get("disagreement"),
@@ -100,15 +111,24 @@ def metrics_of(result: Mapping[str, Any]) -> dict[str, float]:
     for part, stages in (("", result["test"]), *result.get("shifts", {}).items()):
         for stage, prefix in STAGES.items():
             for name, value in stages.get(stage, {}).items():
-                if name in METRICS and not (prefix == "ts_" and name in ("accuracy", "aurc")):
+                if name in METRICS:
                     found[f"{part}_{prefix}{name}" if part else f"{prefix}{name}"] = value
     return found
 
 
+def after_calibration(metric: str) -> bool:
+    """Whether a column is measured after temperature or variance scaling.
+
+    >>> after_calibration("corrupted_ts_ece"), after_calibration("corrupted_ece")
+    (True, False)
+    """
+    return any(part in ("ts", "vs") for part in metric.split("_"))
+
+
 def _ensembles(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> list[dict[str, Any]]:
     """A row for every seed whose members are finished: their averaged answers, calibrated anew."""
-    rows = []
-    for run in choose(study.runs(data, study.rows[str(row.ensemble)], out, seeds)).values():
+    rows, bases = [], study.runs(data, study.rows[str(row.ensemble)], out, seeds)
+    for run in choose(bases, scaled=True).values():
         members = study.members(row, run)
         results = [result_of(member) for member in members]
         if any(result is None for result in results):
@@ -124,7 +144,7 @@ def _ensembles(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int
             "disagreement": disagreement(split["test"]),
             "seconds_total": sum(result["seconds_total"] for result in results if result),
         }
-        rows.append({**describe(run, {**metrics, **facts}, chosen=True), "row": row.name})
+        rows.append({**describe(run, {**metrics, **facts}, chosen=True, ts_chosen=True), "row": row.name})
     return rows
 
 
@@ -167,9 +187,8 @@ def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
 def _place(name: str) -> tuple[str, bool, int]:
     """Clean test metrics first, then those of each part; before calibration first."""
     metric = next(each for each in sorted(METRICS, key=len, reverse=True) if name.endswith(each))
-    rest = name.removesuffix(metric)
-    scaled = rest.endswith(("ts_", "vs_"))
-    return rest.removesuffix("ts_").removesuffix("vs_"), scaled, METRICS.index(metric)
+    part = name.removesuffix(metric).removesuffix("ts_").removesuffix("vs_")
+    return part, after_calibration(name), METRICS.index(metric)
 
 
 def _text(value: Any) -> Any:

@@ -10,7 +10,7 @@ from tailormix.training.joint_step import NotStackable
 from tailormix.training.trainer import NonFiniteLoss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tailormix.studies.study import Row, Run, Study
@@ -46,7 +46,7 @@ def run_cell(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int])
     else:
         base = study.rows[row.ensemble]
         failed = run_cell(study, data, base, out, seeds)[1]
-        chosen = choose(study.runs(data, base, out, seeds))
+        chosen = choose(study.runs(data, base, out, seeds), scaled=True)
         if failed or len(chosen) < len(seeds):
             return f"{data}/{row.name}", [*failed, f"row {base.name} is not finished"]
         runs = [member for run in chosen.values() for member in study.members(row, run)]
@@ -64,28 +64,32 @@ def result_of(run: Run) -> dict[str, Any] | None:
     return finished_result(run.experiment, run.path)
 
 
-def choose(runs: Sequence[Run]) -> dict[int, Run]:
-    """The candidate with the lowest validation NLL of every seed whose candidates are all finished."""
+def choose(runs: Sequence[Run], *, scaled: bool) -> dict[int, Run]:
+    """The candidate with the lowest validation NLL of every seed whose candidates are all finished.
+
+    ``scaled``: the NLL after temperature, for whoever fits one; its best candidate often is another.
+    """
     chosen: dict[int, tuple[float, Run]] = {}
     unfinished = set()
     for run in runs:
         result = result_of(run)
         if result is None:
             unfinished.add(run.seed)
-        elif run.seed not in chosen or validation_nll(result) < chosen[run.seed][0]:
-            chosen[run.seed] = validation_nll(result), run
+        elif run.seed not in chosen or validation_nll(result, scaled=scaled) < chosen[run.seed][0]:
+            chosen[run.seed] = validation_nll(result, scaled=scaled), run
     return {seed: run for seed, (_, run) in sorted(chosen.items()) if seed not in unfinished}
 
 
-def validation_nll(result: dict[str, Any]) -> float:
-    """What candidates are chosen by: classes before any calibration, real targets with variance scaling.
+def validation_nll(result: Mapping[str, Any], *, scaled: bool) -> float:
+    """What candidates are chosen by; of real targets always the NLL with variance scaling.
 
-    >>> validation_nll({"validation": {"before": {"nll": 0.5}}})
-    0.5
+    >>> result = {"validation": {"before": {"nll": 0.5}, "after temperature": {"nll": 0.4}}}
+    >>> validation_nll(result, scaled=False), validation_nll(result, scaled=True)
+    (0.5, 0.4)
     """
     found = result["validation"]
     if "nll" in found["before"]:
-        return float(found["before"]["nll"])
+        return float(found["after temperature" if scaled else "before"]["nll"])
     return float(found.get("after variance scaling", found["before"])["gaussian_nll"])
 
 

@@ -23,6 +23,8 @@ HIGHER = ("accuracy", "auroc")
 #: metrics in the unit of the targets: compared by the logarithm, so that differences are shares
 RELATIVE = ("rmse",)
 RESAMPLES = 2000
+#: data sets from which on intervals and ranks are over them
+MANY = 10
 #: what rows are ranked by: the first that has values
 RANKED = ("ts_nll", "vs_gaussian_nll")
 
@@ -53,13 +55,13 @@ class Ranking:
 
 
 class Values:
-    """One metric of the chosen runs, by data set, row and seed."""
+    """One metric by data set, row and seed; runs that were not chosen have none."""
 
     def __init__(self, rows: Iterable[Mapping[str, str]], metric: str) -> None:
         self.metric = metric
         self.found: dict[tuple[str, str], dict[int, float]] = {}
         for row in rows:
-            if row["chosen"] == "1" and row.get(metric):
+            if row.get(metric):
                 self.found.setdefault((row["data"], row["row"]), {})[int(row["seed"])] = float(row[metric])
 
     def seeds(self, data: str, row: str) -> dict[int, float]:
@@ -85,7 +87,7 @@ class Values:
 def as_results(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Every metric times 100, by data set, row and seed, in the form of a results file of a table.
 
-    >>> found = as_results([{"data": "a", "row": "erm", "seed": "0", "chosen": "1", "ts_ece": "0.02"}])
+    >>> found = as_results([{"data": "a", "row": "erm", "seed": "0", "ts_ece": "0.02"}])
     >>> found["settings"][0]["rows"]
     [{'name': 'erm', 'cells': {'ts_ece': {'ours': {'values': {'0': 2.0}, 'mean': 2.0}}}}]
     """
@@ -123,15 +125,17 @@ def _title(metric: str) -> str:
     return " ".join(word.upper() if word in ("ts", "ece", "nll", "aurc") else word for word in words)
 
 
-def coverage(rows: Sequence[Mapping[str, str]], name: str) -> str:
+def coverage(values: Values, row: str) -> str:
     """What to say of a row that has not been run on all data sets of the others.
 
-    >>> rows = [{"data": "a", "row": "erm"}, {"data": "b", "row": "erm"}, {"data": "a", "row": "mixup"}]
-    >>> coverage(rows, "erm"), coverage(rows, "mixup")
+    >>> facts = [("a", "erm"), ("b", "erm"), ("a", "mixup")]
+    >>> rows = [{"data": data, "row": row, "seed": "0", "nll": "1"} for data, row in facts]
+    >>> coverage(Values(rows, "nll"), "erm"), coverage(Values(rows, "nll"), "mixup")
     ('', ' (1 of 2 data sets)')
     """
-    all_sets, there = {row["data"] for row in rows}, {row["data"] for row in rows if row["row"] == name}
-    return "" if there == all_sets else f" ({len(there)} of {len(all_sets)} data sets)"
+    all_sets = values.data_sets
+    there = [data for data in all_sets if values.seeds(data, row)]
+    return "" if there in ([], all_sets) else f" ({len(there)} of {len(all_sets)} data sets)"
 
 
 def comparable(rows: Iterable[Mapping[str, str]], metric: str) -> Values:
@@ -151,31 +155,34 @@ def paired(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Effect:
     >>> paired({0: 1.0, 1: 2.0}, {0: 0.5, 1: 1.5, 2: 9.0})
     Effect(mean=0.5, low=0.5, high=0.5, n=2)
     """
-    seeds = sorted(set(ours) & set(theirs))
-    differences = np.array([ours[seed] - theirs[seed] for seed in seeds])
-    if len(differences) == 0:
+    return _t_interval([ours[seed] - theirs[seed] for seed in sorted(set(ours) & set(theirs))])
+
+
+def _t_interval(values: Sequence[float]) -> Effect:
+    """The mean and its t interval."""
+    if not values:
         return Effect(math.nan, math.nan, math.nan, 0)
-    mean = float(differences.mean())
-    if len(differences) < 2:
+    mean = float(np.mean(values))
+    if len(values) < 2:
         return Effect(mean, math.nan, math.nan, 1)
-    reach = float(stats.t.ppf(0.975, len(differences) - 1) * stats.sem(differences))
-    return Effect(mean, mean - reach, mean + reach, len(differences))
+    reach = float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
+    return Effect(mean, mean - reach, mean + reach, len(values))
 
 
 def over_data_sets(ours: Values, row: str, theirs: Values, baseline: str) -> Effect:
-    """Mean over data sets of the paired differences; with five sets or more, a bootstrap over them.
+    """Mean over data sets of the paired differences; with ten sets or more, the t interval over them.
 
-    With fewer, seeds within data sets are all there is: the interval is that of their means.
+    With fewer, seeds within data sets are all there is: half the interval is the root of the summed squares
+    of the halves on each set, over the number of sets. It speaks of these data sets alone.
     """
     cells = [paired(ours.seeds(data, row), theirs.seeds(data, baseline)) for data in ours.data_sets]
     cells = [cell for cell in cells if cell.n]
     if not cells:
         return Effect(math.nan, math.nan, math.nan, 0)
-    means = np.array([cell.mean for cell in cells])
-    mean = float(means.mean())
-    if len(means) >= 5:
-        low, high = _bootstrap(means)
-        return Effect(mean, low, high, len(means))
+    means = [cell.mean for cell in cells]
+    if len(means) >= MANY:
+        return _t_interval(means)
+    mean = float(np.mean(means))
     if any(cell.n < 2 for cell in cells):
         return Effect(mean, math.nan, math.nan, len(means))
     halves = np.array([(cell.high - cell.low) / 2 for cell in cells])
@@ -194,12 +201,12 @@ def win_rate(ours: Values, row: str, theirs: Values, baseline: str) -> Effect:
     if not shares:
         return Effect(math.nan, math.nan, math.nan, 0)
     found = np.array(shares)
-    low, high = _bootstrap(found) if len(found) >= 5 else (math.nan, math.nan)
+    low, high = _bootstrap(found) if len(found) >= MANY else (math.nan, math.nan)
     return Effect(float(found.mean()), low, high, len(found))
 
 
 def ranking(values: Values, rows: Sequence[str]) -> Ranking | None:
-    """Friedman's mean ranks of rows on the data sets that have all of them; None with fewer than three sets.
+    """Friedman's mean ranks of rows on the data sets that have all of them; None with fewer than ten sets.
 
     Two rows differ at the 5 % level if their mean ranks are further apart than q √(k (k + 1) / (6 N)), with q
     from the studentised range of k rows over √2 (Nemenyi).
@@ -211,7 +218,7 @@ def ranking(values: Values, rows: Sequence[str]) -> Ranking | None:
             if all(values.seeds(data, row) for row in rows)
         ]
     )
-    if len(table) < 3 or len(rows) < 3:
+    if len(table) < MANY or len(rows) < 3:
         return None
     sign = -1 if values.metric.endswith(HIGHER) else 1
     ranks = stats.rankdata(sign * table, axis=1).mean(0)

@@ -169,7 +169,7 @@ def _against(study: Study) -> str:
 
 def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     """One line per row: its differences from the baseline."""
-    columns = [column for column in section.columns if _has(rows, column.ours)]
+    columns = _columns(study, rows, section)
     by = next((name for name in RANKED if any(column.ours == name for column in columns)), None)
     values = {name: comparable(rows, name) for column in columns for name in (column.ours, column.theirs)}
     names = [name for name in study.rows if any(row["row"] == name for row in rows)]
@@ -206,7 +206,7 @@ def _values(study: Study, rows: Rows, data: str, sections: Iterable[Section]) ->
     here = [row for row in rows if row["data"] == data]
     columns: dict[str, Column] = {}
     for section in sections:
-        for column in section.columns:
+        for column in _columns(study, here, section):
             for name in (column.ours, column.theirs):
                 if _has(here, name):
                     columns.setdefault(name, column)
@@ -218,6 +218,12 @@ def _values(study: Study, rows: Rows, data: str, sections: Iterable[Section]) ->
             cells.append(spread_text(Values(here, metric).mean(data, name), column.scale, column.digits))
         body.append(cells)
     return markdown_table(["", *(f"`{name}`" for name in columns)], body)
+
+
+def _columns(study: Study, rows: Rows, section: Section) -> list[Column]:
+    """The columns that have values; without a search, accuracy is the same with and without temperature."""
+    same = ("ts_accuracy",) if study.budget == 1 else ()
+    return [column for column in section.columns if column.ours not in same and _has(rows, column.ours)]
 
 
 def _has(rows: Iterable[Mapping[str, str]], metric: str) -> bool:

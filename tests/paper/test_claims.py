@@ -107,11 +107,11 @@ def test_a_study_decides_by_its_chosen_runs() -> None:
     """B - a = -10, -9, -11 points of ECE, as above; the candidate that was not chosen takes no part."""
     found = {"a": ("0.50", "0.60", "0.70"), "b": ("0.40", "0.51", "0.59")}
     rows = [
-        {"data": "s", "row": row, "seed": str(seed), "chosen": "1", "ece": value}
+        {"data": "s", "row": row, "seed": str(seed), "ece": value}
         for row, values in found.items()
         for seed, value in enumerate(values)
     ]
-    other = {"data": "s", "row": "b", "seed": "0", "chosen": "0", "ece": "0.9"}
+    other = {"data": "s", "row": "b", "seed": "0", "ece": ""}
     one = {"results": "made", "setting": "s", "row": "b", "than": "a", "column": "ece", "expect": "better"}
     results = {"made": as_results([*rows, other])}
     claim = evaluate_claim({"claim": "x", "paper": "y", "compare": [one]}, results)

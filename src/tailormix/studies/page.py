@@ -122,7 +122,7 @@ def study_page(study: Study, rows: Rows) -> str:
         f"`tailormix study {study.name} --results docs/results` writes; do not edit. "
         f"{len(study.data)} data sets, {len(study.rows)} rows, {len(seeds)} seeds; {cells} are there. "
     )
-    if study.budget > 1:
+    if study.budget > 1 and any(row.get("ts_nll") for row in rows):
         made += (
             f"For every seed, every row chooses among at most {study.budget} candidates by validation NLL: "
             "without a temperature for what is measured without one, with a temperature for the rest."

@@ -48,6 +48,7 @@ METHODS = (
     ("SK Mixup", ("sk-mixup", "sk-mixup-0.25")),
     ("SK RegMixup", ("sk-regmixup",)),
     ("SK Mixup, automatic strength", ("sk-mixup-auto",)),
+    ("Plain, weight decay 0.005", ("erm-decay",)),
 )
 #: panels of the overview; the last is the first of its metrics that a setting has
 OVERVIEW = (

@@ -52,6 +52,14 @@ def test_shipped_studies_can_be_read_and_give_every_row_the_same_budget(name: st
     assert all(study.cells(data) for data in study.data)
 
 
+@pytest.mark.parametrize("name", ["images", "tables"])
+def test_all_networks_search_what_plain_training_searches(name: str) -> None:
+    """Given to plain training alone, the gain of a weight decay would look like one over mixing."""
+    rows = [row for row in read_study(name).rows.values() if row.search and row.reference is None]
+    assert len(rows) == 10
+    assert all("optimiser.weight_decay" in row.search for row in rows)
+
+
 def test_candidates_are_the_same_for_all_and_at_most_the_budget() -> None:
     row = Row("r", "R", search={"a": [1, 2, 3], "b": [4, 5]})
     assert len(row.candidates(4)) == 4

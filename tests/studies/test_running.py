@@ -62,9 +62,8 @@ def test_numbers_are_those_of_the_results(finished: tuple[Study, Path]) -> None:
 def test_an_ensemble_is_no_worse_than_its_members_on_average(finished: tuple[Study, Path]) -> None:
     study, folder = finished
     rows = read_csv(folder / "small.csv")
-    for seed, run in choose(
-        study.runs("moons", study.rows["mixup"], folder / "runs", [0, 1]), scaled=True
-    ).items():
+    mixup = study.rows["mixup"]
+    for seed, run in choose(study, "moons", mixup, folder / "runs", [0, 1], scaled=True).items():
         results = [result_of(member) for member in study.members(study.rows["pair"], run)]
         mean = sum(result["test"]["before"]["nll"] for result in results if result) / 2
         found = next(
@@ -120,6 +119,33 @@ def test_the_csv_reads_as_any_csv(finished: tuple[Study, Path]) -> None:
         header, *lines = list(csv.reader(file))
     assert header[:6] == ["data", "row", "seed", "candidate", "chosen", "ts_chosen"]
     assert all(len(line) == len(header) for line in lines)
+
+
+def test_seeds_that_search_choose_for_the_others(tmp_path: Path) -> None:
+    """Seeds 0 and 1 try both candidates, seed 2 trains the one with the lowest mean NLL of the two."""
+    (tmp_path / "small.toml").write_text("search_seeds = 2\n" + SMALL)
+    arguments = ("study", str(tmp_path / "small.toml"), "--data", "moons", "--out", str(tmp_path / "runs"))
+    planned = json.loads(call(*arguments, "--seeds", "0-2", "--dry-run", "--json").stdout)
+    assert {row["row"]: row["runs"] for row in planned} == {"erm": 3, "mixup": 5, "pair": 3, "trees": 5}
+    done = call(*arguments, "--seeds", "2", "--rows", "erm,mixup,pair", "--results", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    study = read_study(tmp_path / "small.toml")
+    mixup = study.rows["mixup"]
+    tried = study.runs("moons", mixup, tmp_path / "runs", [0, 1])
+    for scaled, stage in ((False, "before"), (True, "after temperature")):
+        means: dict[float, float] = {}
+        for run in tried:
+            nll = json.loads((run.path / RESULT).read_text())["validation"][stage]["nll"]
+            alpha = run.candidate["method.alpha"]
+            means[alpha] = means.get(alpha, 0.0) + nll
+        chosen = choose(study, "moons", mixup, tmp_path / "runs", [0, 1, 2], scaled=scaled)
+        assert sorted(chosen) == [0, 1, 2]
+        assert {run.candidate["method.alpha"] for run in chosen.values()} == {
+            min(means, key=lambda a: means[a])
+        }
+    rows = read_csv(tmp_path / "small.csv")
+    assert {row["row"]: row["ts_chosen"] for row in rows} == {"erm": "1", "mixup": "1", "pair": "1"}
+    assert not study.runs("moons", study.rows["erm"], tmp_path / "runs", [0])[0].path.exists()
 
 
 @pytest.mark.parametrize("shared", ["loss", "seed", "nothing"])

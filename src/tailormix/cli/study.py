@@ -99,7 +99,11 @@ def _forecast(
             continue
         runs = study.runs(data, row, out, seeds)
         done = sum(result_of(run) is not None for run in runs)
-        rows.append({"data": data, "row": row.name, "runs": len(runs), "finished": done})
+        count = len(runs)
+        if (searching := study.shared_search(row)) is not None:  # the other seeds train what these choose
+            others = set(seeds).difference(searching)
+            count = len(study.runs(data, row, out, searching)) + len(others)
+        rows.append({"data": data, "row": row.name, "runs": count, "finished": done})
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return

@@ -123,8 +123,12 @@ def study_page(study: Study, rows: Rows) -> str:
         f"{len(study.data)} data sets, {len(study.rows)} rows, {len(seeds)} seeds; {cells} are there. "
     )
     if study.budget > 1 and any(row.get("ts_nll") for row in rows):
+        where, reach = "For every seed", ""
+        if study.search_seeds is not None:
+            where = "On the first seed" if study.search_seeds == 1 else f"On {study.search_seeds} seeds"
+            reach = ", for all seeds"
         made += (
-            f"For every seed, every row chooses among at most {study.budget} candidates by validation NLL: "
+            f"{where}, every row chooses among at most {study.budget} candidates by validation NLL{reach}: "
             "without a temperature for what is measured without one, with a temperature for the rest."
         )
     baseline = study.rows[study.baseline].title.lower()

@@ -57,10 +57,10 @@ def collect(
             rows += _ensembles(study, data, row, out, seeds)
             continue
         runs = study.runs(data, row, out, seeds)
-        plain, scaled = choose(runs, scaled=False), choose(runs, scaled=True)
+        plain, scaled = (choose(study, data, row, out, seeds, scaled=after) for after in (False, True))
         for run in runs:
             if (result := result_of(run)) is not None:
-                best = plain.get(run.seed) is run, scaled.get(run.seed) is run
+                best = plain.get(run.seed) == run, scaled.get(run.seed) == run
                 rows.append(describe(run, result, chosen=best[0], ts_chosen=best[1]))
     return rows
 
@@ -127,8 +127,8 @@ def after_calibration(metric: str) -> bool:
 
 def _ensembles(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> list[dict[str, Any]]:
     """A row for every seed whose members are finished: their averaged answers, calibrated anew."""
-    rows, bases = [], study.runs(data, study.rows[str(row.ensemble)], out, seeds)
-    for run in choose(bases, scaled=True).values():
+    rows, base = [], study.rows[str(row.ensemble)]
+    for run in choose(study, data, base, out, seeds, scaled=True).values():
         members = study.members(row, run)
         results = [result_of(member) for member in members]
         if any(result is None for result in results):

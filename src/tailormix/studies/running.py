@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tailormix.experiments.running import finished_result, run_experiment, run_together
@@ -41,22 +42,33 @@ def run_cells(
 
 def run_cell(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> tuple[str, list[str]]:
     """Run one cell; its name, and a sentence for every run that failed or that was trained by itself."""
-    if row.ensemble is None:
-        runs = study.runs(data, row, out, seeds)
-    else:
-        base = study.rows[row.ensemble]
-        failed = run_cell(study, data, base, out, seeds)[1]
-        chosen = choose(study.runs(data, base, out, seeds), scaled=True)
-        if failed or len(chosen) < len(seeds):
-            return f"{data}/{row.name}", [*failed, f"row {base.name} is not finished"]
-        runs = [member for run in chosen.values() for member in study.members(row, run)]
-    todo = [run for run in runs if result_of(run) is None]
-    if row.reference is not None:
-        return f"{data}/{row.name}", [text for run in todo if (text := _attempt(references.fit, run))]
     messages: list[str] = []
-    for start in range(0, len(todo), MOST_TOGETHER):
-        messages += _train(todo[start : start + MOST_TOGETHER], together=study.together)
+    if row.ensemble is not None:
+        base = study.rows[row.ensemble]
+        messages += run_cell(study, data, base, out, seeds)[1]
+        if len(choose(study, data, base, out, seeds, scaled=True)) < len(seeds):
+            return f"{data}/{row.name}", [*messages, f"row {base.name} is not finished"]
+    for runs in _phases(study, data, row, out, seeds):
+        todo = [run for run in runs if result_of(run) is None]
+        if row.reference is not None:
+            messages += [text for run in todo if (text := _attempt(references.fit, run))]
+        else:
+            for start in range(0, len(todo), MOST_TOGETHER):
+                messages += _train(todo[start : start + MOST_TOGETHER], together=study.together)
     return f"{data}/{row.name}", messages
+
+
+def _phases(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> Iterator[list[Run]]:
+    """The runs of a cell, in the order in which they become known."""
+    if row.ensemble is not None:
+        chosen = choose(study, data, study.rows[row.ensemble], out, seeds, scaled=True)
+        yield [member for run in chosen.values() for member in study.members(row, run)]
+    elif (searching := study.shared_search(row)) is None:
+        yield study.runs(data, row, out, seeds)
+    else:
+        yield (tried := study.runs(data, row, out, searching))
+        best = [best_candidate(tried, scaled=scaled) for scaled in (False, True)]
+        yield [run for run in study.runs(data, row, out, seeds) if run.candidate in best]
 
 
 def result_of(run: Run) -> dict[str, Any] | None:
@@ -64,20 +76,34 @@ def result_of(run: Run) -> dict[str, Any] | None:
     return finished_result(run.experiment, run.path)
 
 
-def choose(runs: Sequence[Run], *, scaled: bool) -> dict[int, Run]:
-    """The candidate with the lowest validation NLL of every seed whose candidates are all finished.
+def choose(
+    study: Study, data: str, row: Row, out: Path, seeds: Sequence[int], *, scaled: bool
+) -> dict[int, Run]:
+    """The chosen run of every seed, where all that it is chosen from and itself are finished.
 
-    ``scaled``: the NLL after temperature, for whoever fits one; its best candidate often is another.
+    ``scaled``: by the NLL after temperature, for whoever fits one; its best candidate often is another.
     """
-    chosen: dict[int, tuple[float, Run]] = {}
-    unfinished = set()
-    for run in runs:
-        result = result_of(run)
-        if result is None:
-            unfinished.add(run.seed)
-        elif run.seed not in chosen or validation_nll(result, scaled=scaled) < chosen[run.seed][0]:
-            chosen[run.seed] = validation_nll(result, scaled=scaled), run
-    return {seed: run for seed, (_, run) in sorted(chosen.items()) if seed not in unfinished}
+    chosen = {}
+    for seed in seeds:
+        searching = study.shared_search(row) or [seed]
+        best = best_candidate(study.runs(data, row, out, searching), scaled=scaled)
+        for run in study.runs(data, row, out, [seed]):
+            if run.candidate == best and result_of(run) is not None:
+                chosen[seed] = run
+    return chosen
+
+
+def best_candidate(runs: Sequence[Run], *, scaled: bool) -> Mapping[str, Any] | None:
+    """The candidate with the lowest mean validation NLL over the seeds of the runs, if all are finished."""
+    found = [(run, result_of(run)) for run in runs]
+    nll = [(run, validation_nll(result, scaled=scaled)) for run, result in found if result is not None]
+    if len(nll) < len(runs):
+        return None
+    candidates = [run.candidate for run in runs if run.seed == runs[0].seed]
+    return min(
+        candidates,
+        key=lambda candidate: fmean(value for run, value in nll if run.candidate == candidate),
+    )
 
 
 def validation_nll(result: Mapping[str, Any], *, scaled: bool) -> float:

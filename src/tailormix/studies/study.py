@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 SHIPPED = resources.files(__package__) / "files"
 #: the studies that ship with the package
 STUDIES = ("text", "images", "scratch", "tables", "uci", "finetuned", "bank")
-KEYS = ("title", "note", "seeds", "budget", "together", "baseline", "experiment", "data", "rows")
+KEYS = (
+    *("title", "note", "seeds", "budget", "search_seeds", "together", "baseline"),
+    *("experiment", "data", "rows"),
+)
 ROW_KEYS = ("title", "set", "search", "ensemble", "members", "reference")
 MEMBER_STEP = 1000  # between the seeds of an ensemble's members: those of a study's repeats lie below it
 
@@ -92,6 +95,9 @@ class Run:
 class Study:
     """Everything that a study trains; see ``docs/studies.md`` for the file.
 
+    ``search_seeds``: as many seeds, from 0 on, try all candidates, and the others train what these chose;
+    without it every seed searches for itself.
+
     >>> study = read_study("text")
     >>> study.baseline, study.seeds
     ('erm', 5)
@@ -104,6 +110,7 @@ class Study:
     rows: Mapping[str, Row]
     seeds: int = 5
     budget: int = 1
+    search_seeds: int | None = None
     together: bool = True
     baseline: str = "erm"
     note: str = ""
@@ -111,6 +118,8 @@ class Study:
     def __post_init__(self) -> None:
         checks.integer("seeds", self.seeds, at_least=1)
         checks.integer("budget", self.budget, at_least=1)
+        if self.search_seeds is not None:
+            checks.integer("search_seeds", self.search_seeds, at_least=1)
         if self.seeds > MEMBER_STEP:
             raise ValueError(f"seeds must be at most {MEMBER_STEP}, got {self.seeds}")
         checks.known("baseline", self.baseline, self.rows)
@@ -141,6 +150,11 @@ class Study:
             for candidate in row.candidates(self.budget)
             for seed in seeds
         ]
+
+    def shared_search(self, row: Row) -> Sequence[int] | None:
+        """The seeds that choose a candidate for all seeds; None where each chooses for itself."""
+        shared = self.search_seeds is not None and len(row.candidates(self.budget)) > 1
+        return range(self.search_seeds or 0) if shared else None
 
     def members(self, row: Row, chosen: Run) -> list[Run]:
         """The members of an ensemble: the chosen run, and others with its split and settings."""

@@ -6,9 +6,11 @@ from statistics import fmean, stdev
 from typing import Any
 
 import pytest
+from benchmarks.__main__ import app
 from benchmarks.estimators import CLASSIFIERS, MARKS, PLAIN, REGRESSORS, insert_tables
+from typer.testing import CliRunner
 
-from helpers import ROOT, run_program
+from helpers import ROOT
 from tailormix.integrations.sklearn import MixupClassifier, MixupRegressor
 
 PAGE = ROOT / "docs" / "estimators.md"
@@ -76,9 +78,9 @@ def test_differences_by_hand() -> None:
 def test_the_benchmark_writes_scores_and_tables(tmp_path: Path) -> None:
     page, scores = tmp_path / "page.md", tmp_path / "scores.json"
     page.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-    run_program(
-        "-m", "benchmarks", "estimators", "--quick", "--seeds", "1", "--out", str(scores), "--page", str(page)
-    )
+    words = ["estimators", "--quick", "--seeds", "1", "--out", str(scores), "--page", str(page)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
     found = json.loads(scores.read_text(encoding="utf-8"))["records"]
     assert {row["data"] for row in found} == {"iris", "diabetes"}
     assert all(0 <= row["accuracy"] <= 1 and row["nll"] > 0 for row in found if row["data"] == "iris")

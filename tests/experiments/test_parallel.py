@@ -28,18 +28,28 @@ def needs(engine: str) -> Any:
 
 
 @pytest.mark.parametrize("engine", [needs(name) for name in ENGINES])
-def test_a_run_that_fails_stops_no_other(
+def test_every_engine_starts_runs_here_and_names_itself(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder given relative to here is found from there; that of seed 1 is blocked by a file."""
+    """A folder given relative to here is found from there; the second of two programs fails."""
     for variable in ("DASK_SCHEDULER_ADDRESS", "RAY_ADDRESS"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    program = f"import os, sys; print(os.environ[{parallel.ENGINE_VARIABLE!r}]); sys.exit(int(sys.argv[2]))"
+    monkeypatch.setattr(parallel, "COMMAND", (sys.executable, "-c", program))
+    found = list(run_jobs([Job((str(code),), Path("runs") / str(code)) for code in (0, 3)], 2, engine))
+    assert sorted((each.job.path.name, each.code) for each in found) == [("0", 0), ("3", 3)]
+    assert [(tmp_path / "runs" / name / parallel.LOG).read_text() for name in "03"] == [f"{engine}\n"] * 2
+
+
+def test_a_run_that_fails_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of seed 1 is blocked by a file."""
     monkeypatch.chdir(tmp_path)
     blocked = tmp_path / "runs" / folder_name() / "seed-1"
     blocked.mkdir(parents=True)
     (blocked / "checkpoints").write_text("")
     before = signal.getsignal(signal.SIGTERM)
-    done = call(*QUICK, "--seeds", "0-1", "--jobs", "2", "--engine", engine, "--json")
+    done = call(*QUICK, "--seeds", "0-1", "--jobs", "2", "--json")
     assert done.exit_code == 2, done.stderr
     assert [row["seed"] for row in json.loads(done.stdout)] == [0]
     assert "failed (2): error: cannot write into " in done.stderr
@@ -47,7 +57,7 @@ def test_a_run_that_fails_stops_no_other(
     assert "--seeds 1 --out runs" in done.stderr
     assert "epoch 1/1" in (blocked.with_name("seed-0") / parallel.LOG).read_text()
     record = json.loads((blocked.with_name("seed-0") / "experiment.json").read_text())
-    assert record["execution"] == {"ranks": 1, "batch_per_rank": [64], "engine": engine}
+    assert record["execution"] == {"ranks": 1, "batch_per_rank": [64], "engine": "local"}
     assert signal.getsignal(signal.SIGTERM) is before
 
 

@@ -78,6 +78,9 @@ def _words(X: Any) -> list[Any]:
 CLASSIFIERS: dict[str, Callable[[int], Any]] = {
     'method="auto"': lambda seed: MixupClassifier("auto", random_state=seed),
     PLAIN: lambda seed: MixupClassifier("erm", random_state=seed),
+    'method="erm", weight_decay=0.01': lambda seed: MixupClassifier(
+        "erm", weight_decay=0.01, random_state=seed
+    ),
     'method="sk-mixup"': lambda seed: MixupClassifier("sk-mixup", random_state=seed),
     'method="auto", members=8': lambda seed: MixupClassifier("auto", members=8, random_state=seed),
     "MLPClassifier()": lambda seed: prepared(MLPClassifier(random_state=seed)),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SHIPPED = resources.files(__package__) / "files"
 #: the studies that ship with the package
-STUDIES = ("text", "images", "scratch", "tables", "uci", "finetuned", "bank")
+STUDIES = ("text", "images", "scratch", "tuned", "tables", "uci", "finetuned", "bank")
 KEYS = (
     *("title", "note", "seeds", "budget", "search_seeds", "together", "baseline"),
     *("experiment", "data", "rows"),

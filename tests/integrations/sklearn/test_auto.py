@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from integrations.sklearn.quick import REAL, X, Y, classifier, regressor
 from tailormix.integrations.sklearn import base
-from tailormix.integrations.sklearn.options import PORTFOLIO, options_of
+from tailormix.integrations.sklearn.options import DECAYS, PORTFOLIO, options_of
 
 LEARNING = {"max_iter": 20, "learning_rate": 0.03}
 
@@ -40,6 +40,31 @@ def test_the_method_with_the_lowest_loss_on_rows_held_out_is_taken(members: int)
             assert np.array_equal(alone.predict_proba(X), model.predict_proba(X))
     assert model.method_ == min(losses, key=losses.__getitem__)
     assert len(model.modules_) == members
+
+
+@pytest.mark.parametrize("method", ["erm", "auto"])
+def test_the_weight_decay_with_the_lowest_loss_on_rows_held_out_is_taken(method: str) -> None:
+    """Each one alone in plain training, with the same seed; then the methods compete with the best."""
+    options = {"refit": False, **LEARNING}
+    model = classifier(method=method, weight_decay="auto", **options).fit(X, Y)
+    held, losses = held_of(model), {}
+    for decay in DECAYS:
+        alone = classifier(method="erm", weight_decay=decay, **options).fit(X, Y)
+        alone.temperature_ = 1.0
+        losses[decay] = log_loss(Y[held], alone.predict_proba(X[held]))
+    assert model.weight_decay_ == min(losses, key=losses.__getitem__)
+    assert len(set(losses.values())) == len(DECAYS)
+    same = classifier(method=method, weight_decay=model.weight_decay_, **options).fit(X, Y)
+    assert same.method_ == model.method_
+    assert np.array_equal(same.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_members_and_the_second_training_have_the_chosen_weight_decay(refit: bool) -> None:
+    both = {"method": "mixup", "members": 2, "refit": refit, **LEARNING}
+    model = classifier(weight_decay="auto", **both).fit(X, Y)
+    same = classifier(weight_decay=model.weight_decay_, **both).fit(X, Y)
+    assert np.array_equal(same.predict_proba(X), model.predict_proba(X))
 
 
 def test_the_second_training_repeats_the_strengths_of_the_first() -> None:
@@ -75,7 +100,12 @@ def test_a_choice_stays() -> None:
     chosen = model.method_
     assert model.fit(X, Y).method_ == chosen
     assert model.n_iter_ == 6
-    assert classifier(method="auto").partial_fit(X, Y, classes=[0, 1, 2]).method_ == "erm"
+    model = classifier(weight_decay="auto", warm_start=True).fit(X, Y)
+    chosen = model.weight_decay_
+    assert model.fit(X, Y).weight_decay_ == chosen
+    assert model.n_iter_ == 6
+    model = classifier(method="auto", weight_decay="auto").partial_fit(X, Y, classes=[0, 1, 2])
+    assert (model.method_, model.weight_decay_) == ("erm", 0.01)
 
 
 def test_early_stopping() -> None:

@@ -34,7 +34,7 @@ CHECKS = (
 )
 
 
-@parametrize_with_checks([MixupClassifier("sk-mixup", **QUICK), MixupRegressor(**QUICK)])
+@parametrize_with_checks([MixupClassifier("sk-mixup", weight_decay=0.01, **QUICK), MixupRegressor(**QUICK)])
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -43,7 +43,7 @@ def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
     ("estimator", "check"),
     [
         pytest.param(estimator, check, id=check.func.__name__)
-        for options in ({}, {"method": "erm", "members": 2})
+        for options in ({}, {"method": "erm", "weight_decay": 0.01, "members": 2})
         for estimator, check in estimator_checks_generator(MixupClassifier(**QUICK, **options))
         if check.func.__name__ in CHECKS
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -72,9 +73,10 @@ def held_out(
 def _too_few(rows: int, free: int) -> str:
     alone = f", {rows - free} of them the only one of its class," if free < rows else ""
     return (
-        f"calibration, early stopping, method='auto' and automatic strength hold out at least {MINIMUM} rows "
-        f"and train on as many like them, but n_samples={rows}{alone} leaves {free} to share out: give more "
-        "samples, or name a method of fixed strength and set calibrate=False and early_stopping=False"
+        f"calibration, early stopping, method='auto', weight_decay='auto' and automatic strength hold out at "
+        f"least {MINIMUM} rows and train on as many like them, but n_samples={rows}{alone} leaves {free} to "
+        "share out: give more samples, or name a weight decay and a method of fixed strength and set "
+        "calibrate=False and early_stopping=False"
     )
 
 
@@ -106,6 +108,7 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Trains a module with any method; a subclass says what the targets are and what is calibrated."""
 
     method_: str
+    weight_decay_: float
     modules_: list[nn.Module]
     preprocessing_: TablePreprocessing
     target_scaler_: StandardScaler | None
@@ -142,6 +145,8 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         problems = self._problems(y)
         if start is not None and self.method_ in problems:  # a choice that was made before stays
             problems = {self.method_: problems[self.method_]}
+        if start is not None and self.weight_decay_ in options.decays:
+            options = replace(options, decays=(self.weight_decay_,))
         self._seeds, split = draw_seeds(check_random_state(self.random_state), options.members, start)
         # A warm start must hold out the same rows as the fit before, or they would have been trained on.
         self._split = split if start is None else self._split
@@ -149,7 +154,8 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if options.holds_out or any(problem.auto for problem in problems.values()):
             draw = np.random.RandomState(self._split)
             held = held_out(y, options.fraction, draw, classes=next(iter(problems.values())).classes)
-        self.method_, network, history = self._train(problems, X, y, held, options, start)
+        self.method_, self.weight_decay_, network, history = self._train(problems, X, y, held, options, start)
+        options = replace(options, decays=(self.weight_decay_,))
         if options.calibrate:
             self._calibrate(network, X[held], y[held])
         else:
@@ -165,28 +171,41 @@ class MixupEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _train(
         self, problems: dict[str, Problem], X: Inputs, y: Array, held: Mask, options: Options, start: Any
-    ) -> tuple[str, Network, History]:
-        """The method, of several the one with the lowest loss on rows held out, and what it has trained.
+    ) -> tuple[str, float, Network, History]:
+        """The method and the weight decay with the lowest loss on rows held out, and what they have trained.
 
-        One network of each is enough to choose by: the other members are trained with the chosen one alone.
+        The first method, of several plain training, chooses the weight decay; then the methods compete with
+        it. One network of each is enough to choose by: the other members are trained with the chosen ones.
         """
-        seeds = self._seeds if len(problems) == 1 or start else self._seeds[:1]
-        fits = {name: learn(each, X, y, held, options, seeds, start) for name, each in problems.items()}
-        if len(fits) == 1:
-            [(name, fit)] = fits.items()
-            return name, *fit
-        losses = {name: problems[name].loss(network, X[held], y[held]) for name, (network, _) in fits.items()}
-        best = min(losses, key=losses.__getitem__)
+        alone = len(problems) == len(options.decays) == 1
+        seeds = self._seeds if alone or start else self._seeds[:1]
+        fits: dict[tuple[str, float], tuple[Network, History]] = {}
+        losses: dict[tuple[str, float], float] = {}
+
+        def best(candidates: list[tuple[str, float]]) -> tuple[str, float]:
+            for name, decay in candidates:
+                if (name, decay) not in fits:
+                    own = replace(options, decays=(decay,))
+                    fits[name, decay] = learn(problems[name], X, y, held, own, seeds, start)
+                    if not alone:
+                        losses[name, decay] = problems[name].loss(fits[name, decay][0], X[held], y[held])
+            return candidates[0] if alone else min(candidates, key=losses.__getitem__)
+
+        _, decay = best([(next(iter(problems)), each) for each in options.decays])
+        name, decay = best([(each, decay) for each in problems])
         if len(seeds) < options.members:
-            return best, *learn(problems[best], X, y, held, options, self._seeds, None)
-        return best, *fits[best]
+            chosen = replace(options, decays=(decay,))
+            return name, decay, *learn(problems[name], X, y, held, chosen, self._seeds, None)
+        return name, decay, *fits[name, decay]
 
     def _partial_fit(self, X: Any, y: Any, *, first: bool) -> Self:
         """One pass over the rows from where the last one ended, at one learning rate; nothing is held out."""
         options = options_of(self)
         start = None if first else self._network()
         X, y = self._read(X, y, first=first, incremental=True)
-        self.method_, problem = next(iter(self._problems(y).items()))  # nothing to choose by: the plain one
+        # Nothing to choose by: plain training, and the smallest weight decay.
+        self.method_, problem = next(iter(self._problems(y).items()))
+        self.weight_decay_ = options.decays[0]
         if problem.auto:
             raise ValueError("automatic strength needs rows held out, and partial_fit holds none out")
         optimiser = None if first else self._optimiser

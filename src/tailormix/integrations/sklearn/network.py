@@ -217,7 +217,7 @@ class Members:
         self.autos, self.steps = self._checked_steps()
         self.joint = self._joint() if joint and len(seeds) > 1 else None
         parameters = (p for module in self.modules for p in module.parameters())
-        settings = {"lr": options.learning_rate, "weight_decay": options.weight_decay}
+        settings = {"lr": options.learning_rate, "weight_decay": options.decays[0]}
         self.optimiser = optimiser or build_optimiser(
             "adamw", parameters if self.joint is None else self.joint.parameters.values(), settings
         )

@@ -22,12 +22,12 @@ class Options:
     """The parameters of an estimator as plain types, within their ranges.
 
     ``patience`` is the number of epochs without a lower validation loss after which training stops; ``None``
-    without early stopping.
+    without early stopping. ``decays`` are the weight decays to choose from.
     """
 
     members: int
     learning_rate: float
-    weight_decay: float
+    decays: tuple[float, ...]
     batch_size: int
     epochs: int
     patience: int | None
@@ -43,7 +43,22 @@ class Options:
     @property
     def holds_out(self) -> bool:
         """Whether any rows are held out."""
-        return self.calibrate or self.patience is not None
+        return self.calibrate or self.patience is not None or len(self.decays) > 1
+
+
+#: what weight_decay="auto" chooses from
+DECAYS = (0.01, 1.0, 3.0, 10.0)
+
+
+def decays_of(weight_decay: Any, learning_rate: float) -> tuple[float, ...]:
+    """The weight decays to try; of ``"auto"`` those whose steps at most halve the weights.
+
+    >>> decays_of("auto", 0.003), decays_of("auto", 0.1), decays_of(0.5, 0.003)
+    ((0.01, 1.0, 3.0, 10.0), (0.01, 1.0, 3.0), (0.5,))
+    """
+    if isinstance(weight_decay, str) and weight_decay == AUTO:
+        return tuple(each for each in DECAYS if each == DECAYS[0] or each * learning_rate <= 0.5)
+    return (checks.non_negative("weight_decay", weight_decay),)
 
 
 def options_of(estimator: Any) -> Options:
@@ -61,11 +76,12 @@ def options_of(estimator: Any) -> Options:
             f"got {type(given['module']).__name__}"
         )
     patience = checks.integer("n_iter_no_change", given["n_iter_no_change"], at_least=1)
+    learning_rate = checks.positive("learning_rate", given["learning_rate"])
     early_stopping, warm_start = _switch("early_stopping", given), _switch("warm_start", given)
     return Options(
         members=checks.integer("members", given["members"], at_least=1),
-        learning_rate=checks.positive("learning_rate", given["learning_rate"]),
-        weight_decay=checks.non_negative("weight_decay", given["weight_decay"]),
+        learning_rate=learning_rate,
+        decays=decays_of(given["weight_decay"], learning_rate),
         batch_size=checks.integer("batch_size", given["batch_size"], at_least=1),
         epochs=checks.integer("max_iter", given["max_iter"], at_least=1),
         patience=patience if early_stopping else None,

@@ -105,6 +105,14 @@ def test_tables_and_pictures(finished: tuple[Study, Path]) -> None:
     ]
 
 
+def test_a_study_of_its_baseline_alone_has_nothing_to_draw(finished: tuple[Study, Path]) -> None:
+    study, folder = finished
+    rows = [row for row in read_csv(folder / "small.csv") if row["row"] == study.baseline]
+    assert study_pictures(study, rows) == {}
+    assert "small.png" not in study_page(study, rows)
+    assert "| Plain | 0 |" in study_page(study, rows)
+
+
 def test_a_forecast_counts_runs(finished: tuple[Study, Path]) -> None:
     _, folder = finished
     done = call("study", str(folder / "small.toml"), "--out", str(folder / "runs"), "--dry-run", "--json")

@@ -79,11 +79,11 @@ def _draw(folder: Path) -> None:
     """Write the pictures of every study, and one of all."""
     from tailormix.atomic import write_atomically
     from tailormix.reports.style import image_bytes
-    from tailormix.studies.pictures import overview, study_pictures
+    from tailormix.studies.pictures import overview, settings_of, study_pictures
     from tailormix.studies.study import read_study
 
     found = study_rows(folder)
-    pictures = {} if not found else {"overview.png": overview(found)}
+    pictures = {"overview.png": overview(found)} if settings_of(found) else {}
     for name, rows in found.items():
         pictures |= study_pictures(read_study(name), rows)
     for file, figure in pictures.items():

@@ -13,6 +13,7 @@ from tailormix.studies.summary import (
     Effect,
     Values,
     comparable,
+    compares,
     coverage,
     over_data_sets,
     ranked,
@@ -134,7 +135,11 @@ def study_page(study: Study, rows: Rows) -> str:
     baseline = study.rows[study.baseline].title.lower()
     head = [f"# {study.title}", "", made.rstrip(), "", *([study.note.strip(), ""] if study.note else [])]
     images = [
-        *(f"![Differences from {baseline}: {study.title}]({study.name}.png)", ""),
+        *(
+            (f"![Differences from {baseline}: {study.title}]({study.name}.png)", "")
+            if compares(study, rows)
+            else ()
+        ),
         *(
             (f"![Mean ranks: {study.title}]({study.name}-ranks.png)", "")
             if any(ranked(study, rows, metric) for metric in RANKED)

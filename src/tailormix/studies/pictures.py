@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from tailormix.reports.style import COLOURS, INK, QUIET, new_figure, plain_axes
 from tailormix.studies.study import matches
-from tailormix.studies.summary import RANKED, Values, comparable, coverage, over_data_sets, ranked
+from tailormix.studies.summary import (
+    RANKED,
+    Values,
+    comparable,
+    compares,
+    coverage,
+    over_data_sets,
+    ranked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +66,15 @@ OVERVIEW = (
 )
 
 
+def settings_of(found: Mapping[str, Rows]) -> list[tuple[str, Rows]]:
+    """The settings of the overview that have results, by title."""
+    return [
+        (title, rows)
+        for title, study, patterns in SETTINGS
+        if (rows := [row for row in found.get(study, ()) if matches(row["data"], patterns)])
+    ]
+
+
 def overview(found: Mapping[str, Rows]) -> Figure:
     """Where mixing helps: differences from plain training by setting and method, of several studies.
 
@@ -65,11 +82,7 @@ def overview(found: Mapping[str, Rows]) -> Figure:
     """
     from matplotlib.lines import Line2D
 
-    settings = [
-        (title, rows)
-        for title, study, patterns in SETTINGS
-        if (rows := [row for row in found.get(study, ()) if matches(row["data"], patterns)])
-    ]
+    settings = settings_of(found)
     figure = new_figure(10.5, 1.1 + 0.62 * len(settings))
     axes = figure.subplots(1, len(OVERVIEW), sharey=True)
     drawn: dict[str, str] = {}
@@ -111,8 +124,8 @@ def _mark(axes: Axes, effect: Effect, y: float, scale: float, colour: str) -> No
 
 
 def study_pictures(study: Study, rows: Rows) -> dict[str, Figure]:
-    """All pictures of a study's page, by file name."""
-    found = {f"{study.name}.png": differences(study, rows)}
+    """All pictures of a study's page, by file name; none where there is nothing to compare."""
+    found = {f"{study.name}.png": differences(study, rows)} if compares(study, rows) else {}
     for metric in RANKED:
         if (ranks := ranked(study, rows, metric)) is not None:
             found[f"{study.name}-ranks.png"] = rank_diagram(study, ranks)

@@ -230,6 +230,11 @@ def ranking(values: Values, rows: Sequence[str]) -> Ranking | None:
     )
 
 
+def compares(study: Study, rows: Iterable[Mapping[str, str]]) -> bool:
+    """Whether any row but the baseline has results."""
+    return any(row["row"] != study.baseline for row in rows)
+
+
 def ranked(study: Study, rows: Sequence[Mapping[str, str]], metric: str) -> Ranking | None:
     """The ranking of the rows of a study that have results on all of its data sets with any."""
     values = Values(rows, metric)

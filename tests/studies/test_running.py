@@ -190,3 +190,21 @@ def test_what_cannot_be_stacked_trains_in_smaller_groups(
     )
     assert len(single) == (8 if shared == "nothing" else 0)
     assert done == ("moons/ls", ["trained one by one: they differ"] if single else [])
+
+
+def test_an_ensemble_whose_members_train_one_by_one_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def together(*_: object) -> None:
+        raise NotStackable("they differ")
+
+    monkeypatch.setattr(running, "run_together", together)
+    (tmp_path / "small.toml").write_text(SMALL)
+    study = read_study(tmp_path / "small.toml")
+    ((name, messages),) = running.run_cells(study, study.cells("moons", "pair"), tmp_path, [0])
+    assert name == "moons/pair"
+    assert set(messages) == {"trained one by one: they differ"}
+    chosen = choose(study, "moons", study.rows["mixup"], tmp_path, [0], scaled=True)
+    members = study.members(study.rows["pair"], chosen[0])
+    assert len(members) == 2
+    assert all(result_of(member) for member in members)

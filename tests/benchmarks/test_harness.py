@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.__main__ import app
 from benchmarks.harness import CLOCKS, Timing, race, record
-
-from helpers import run_program
+from typer.testing import CliRunner
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -30,7 +30,9 @@ def test_records_compare_with_a_peer_and_a_target() -> None:
 
 
 def test_a_quick_pass_shows_and_writes_its_records(tmp_path: Path) -> None:
-    said = run_program("-m", "benchmarks", "speed", "--quick", "--out", str(tmp_path))
+    done = CliRunner().invoke(app, ["speed", "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    said = done.stdout
     assert all(target in said for target in ("≤ 1.02×", "≤ 0.02×", "≤ 1.6×", "≤ 1.3×", "≥ 8×", "≥ 25×"))
     results = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8"))
     assert results["settings"]["quick"] is True

@@ -1,4 +1,4 @@
-"""The demo runs from a fresh process and goes on from where it was; its toys know their truth."""
+"""The demo runs and goes on from where it was; its toys know their truth."""
 
 import re
 from pathlib import Path
@@ -9,10 +9,9 @@ import torch
 from scipy.special import i0e
 from torch import nn
 
-from helpers import ROOT, run_program
+from helpers import ROOT
 
 EXAMPLES = ROOT / "examples"
-DEMO = EXAMPLES / "demo.py"
 METHODS = ("Plain training", "Mixup", "SK Mixup")
 
 
@@ -24,21 +23,24 @@ def toys(monkeypatch: pytest.MonkeyPatch):
     return demo_toys
 
 
-@pytest.mark.timeout(600)  # a process of its own that trains and draws
-def test_demo_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    import demo
+    import demo_runs
+
     picture = tmp_path / "images" / "demo.png"
     seeds = ["--seeds", "2", "--run-seeds", "1"]
     options = ["--out", str(tmp_path), *seeds, "--epochs", "20", "--run-epochs", "2", "--jobs", "1"]
-    said = run_program(str(DEMO), *options, "--png", str(picture))
+    demo.main([*options, "--png", str(picture)])
+    said = capsys.readouterr().out
     check_tables(said)
     assert said.rstrip().endswith("in a browser.")
     assert str(tmp_path) in said.replace("\n", "")
     check_page((tmp_path / "index.html").read_text(encoding="utf-8"))
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size < 200_000
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    import demo_runs
-
     again = demo_runs.tasks(tmp_path / "runs", seeds=1, epochs=2)
     assert len(again) == 3
     assert all(task.done for task in again)  # a second call has nothing left to train

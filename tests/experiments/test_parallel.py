@@ -17,6 +17,7 @@ from tailormix.experiments.experiment import fingerprint, read
 from tailormix.experiments.parallel import ENGINES, Job, parse_seeds, run_jobs
 
 PACKAGES = {"dask": "distributed", "ray": "ray"}
+MINE = "from tailormix import Mixup\n\ndef gentle():\n    return Mixup(alpha=0.1)\n"
 QUICK = ["train", "moons", "--set", "epochs=1", "--set", "accelerator=cpu"]
 
 
@@ -43,15 +44,18 @@ def test_every_engine_starts_runs_here_and_names_itself(
 
 
 def test_a_run_that_fails_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of seed 1 is blocked by a file."""
+    """The folder of seed 1 is blocked by a file; seed 0 finds the user's method in a process of its own."""
     monkeypatch.chdir(tmp_path)
-    blocked = tmp_path / "runs" / folder_name() / "seed-1"
+    (tmp_path / "my.py").write_text(MINE)
+    settings = ["epochs=1", "accelerator=cpu", "method=my.py:gentle"]
+    blocked = tmp_path / "runs" / f"moons-{fingerprint(read('moons', settings))}" / "seed-1"
     blocked.mkdir(parents=True)
     (blocked / "checkpoints").write_text("")
     before = signal.getsignal(signal.SIGTERM)
-    done = call(*QUICK, "--seeds", "0-1", "--jobs", "2", "--json")
+    done = call(*QUICK, "--set", settings[-1], "--seeds", "0-1", "--jobs", "2", "--json")
     assert done.exit_code == 2, done.stderr
-    assert [row["seed"] for row in json.loads(done.stdout)] == [0]
+    (row,) = json.loads(done.stdout)
+    assert (row["seed"], row["method"]) == (0, "my.py:gentle")
     assert "failed (2): error: cannot write into " in done.stderr
     assert "again: tailormix train moons --set epochs=1" in done.stderr
     assert "--seeds 1 --out runs" in done.stderr
@@ -59,10 +63,6 @@ def test_a_run_that_fails_stops_no_other(tmp_path: Path, monkeypatch: pytest.Mon
     record = json.loads((blocked.with_name("seed-0") / "experiment.json").read_text())
     assert record["execution"] == {"ranks": 1, "batch_per_rank": [64], "engine": "local"}
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-def folder_name() -> str:
-    return f"moons-{fingerprint(read('moons', ['epochs=1', 'accelerator=cpu']))}"
 
 
 @pytest.mark.parametrize("engine", [needs("local"), needs("dask")])

@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 import tailormix
-from cli.calling import call
 from tailormix import METHODS, Method
 from tailormix.calibration.predictions import load_predictions
 from tailormix.experiments import Experiment, build, plugins, read, run_experiment
@@ -217,10 +216,3 @@ def test_runs_are_named_by_the_code_without_its_folder(folder: Path) -> None:
     named = run_name(mine(f"method={folder}/my.py:gentle", "model=my.py:Net"))
     assert named.startswith("moons-my.Net-my.gentle-")
     assert not any(plugins.is_plugin(name) for name in METHODS)
-
-
-def test_every_seed_finds_the_code_in_a_process_of_its_own(folder: Path) -> None:
-    settings = [word for each in (*QUICK, "method=my.py:gentle") for word in ("--set", each)]
-    done = call("train", "moons", *settings, "--seeds", "0-1", "--jobs", "2", "--out", "runs")
-    assert done.exit_code == 0, done.output
-    assert len(list((folder / "runs").rglob("result.json"))) == 2

@@ -9,14 +9,18 @@ import pytest
 from cli.calling import call
 from studies.test_study import SMALL
 from tailormix.experiments.experiment import Experiment
+from tailormix.experiments.shifts import shifted_predictions
 from tailormix.studies import running
 from tailormix.studies.page import study_page
 from tailormix.studies.pictures import study_pictures
 from tailormix.studies.raw import read_csv
 from tailormix.studies.running import choose, result_of
 from tailormix.studies.study import Study, read_study
+from tailormix.training.evaluating import shift_metrics
 from tailormix.training.joint_step import NotStackable
 from tailormix.training.run_folder import RESULT
+
+DIGITS = 'data = { name = "digits", corrupt = ["contrast", "pixelate"], severities = [3] }'
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +76,28 @@ def test_an_ensemble_is_no_worse_than_its_members_on_average(finished: tuple[Stu
             if (row["data"], row["row"], row["seed"]) == ("moons", "pair", str(seed))
         )
         assert found <= mean + 1e-6
+
+
+def test_an_ensemble_is_evaluated_under_shift_like_its_members(tmp_path: Path) -> None:
+    """What a finished run answers again gives its own metrics; averaged answers are no worse on average."""
+    (tmp_path / "small.toml").write_text(SMALL.replace('data = "circles"', DIGITS))
+    arguments = ("study", str(tmp_path / "small.toml"), "--data", "circles", "--rows", "pair", "--seeds", "0")
+    done = call(*arguments, "--out", str(tmp_path / "runs"), "--results", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    study = read_study(tmp_path / "small.toml")
+    chosen = choose(study, "circles", study.rows["mixup"], tmp_path / "runs", [0], scaled=True)[0]
+    nll = []
+    for run in study.members(study.rows["pair"], chosen):
+        result = result_of(run)
+        assert result is not None
+        stored = result["shifts"]["corrupted"]
+        answers = shifted_predictions(run.experiment, run.path, result)
+        assert sorted(answers) == ["contrast-3", "pixelate-3"]
+        assert shift_metrics(answers, None, None)["corrupted"]["before"] == pytest.approx(stored["before"])
+        nll.append(stored["before"]["nll"])
+    (row,) = (row for row in read_csv(tmp_path / "small.csv") if row["row"] == "pair")
+    assert float(row["corrupted_nll"]) <= sum(nll) / 2 + 1e-6
+    assert float(row["corrupted_ts_accuracy"]) == float(row["corrupted_accuracy"])
 
 
 def test_finished_runs_are_not_repeated_and_other_rows_stay_in_the_file(

@@ -1,4 +1,4 @@
-"""A finished run evaluated on further data sets: corrupted, rendered or otherwise shifted test sets."""
+"""A finished run on shifted test rows: further data sets, and the shifted parts of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tailormix import data
 from tailormix.experiments import building
 from tailormix.metrics.classification import summary
 from tailormix.training import checkpoint, run_folder
-from tailormix.training.evaluating import outputs
+from tailormix.training.evaluating import outputs, predict_split
 from tailormix.training.loop import make_fabric
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from lightning_fabric import Fabric
 
+    from tailormix.calibration.predictions import Predictions
     from tailormix.experiments.experiment import Experiment
     from tailormix.training.trainer import Setup
 
@@ -42,10 +43,7 @@ def evaluate_shifts(experiment: Experiment, path: Path, result: dict[str, Any]) 
     missing = missing_shifts(experiment.training.also, result)
     if not missing:
         return result
-    fabric = make_fabric(experiment.training)
-    setup = building.build(experiment, fabric.device)
-    checkpoint.load_module(setup.model, checkpoint.read(path / result["best weights"]).tensors)
-    setup.model.to(fabric.device)
+    setup, fabric = _trained(experiment, path, result)
     temperature = result.get("temperature", {}).get("value")
     for name in missing:
         found = _evaluate(name, experiment, setup, fabric, temperature)
@@ -53,6 +51,23 @@ def evaluate_shifts(experiment: Experiment, path: Path, result: dict[str, Any]) 
         if fabric.is_global_zero:
             run_folder.write_json(path / run_folder.RESULT, result)
     return result
+
+
+def shifted_predictions(
+    experiment: Experiment, path: Path, result: Mapping[str, Any]
+) -> dict[str, Predictions]:
+    """Answers of a finished run on every shifted test part of its own data, by name."""
+    setup, fabric = _trained(experiment, path, result)
+    return {name: predict_split(setup, name, fabric, experiment.training) for name in setup.data.shifts}
+
+
+def _trained(experiment: Experiment, path: Path, result: Mapping[str, Any]) -> tuple[Setup, Fabric]:
+    """What the experiment was made of, with the weights of the finished run."""
+    fabric = make_fabric(experiment.training)
+    setup = building.build(experiment, fabric.device)
+    checkpoint.load_module(setup.model, checkpoint.read(path / result["best weights"]).tensors)
+    setup.model.to(fabric.device)
+    return setup, fabric
 
 
 def _evaluate(

@@ -11,8 +11,9 @@ from tailormix.atomic import write_atomically
 from tailormix.calibration.ensemble import disagreement, ensemble
 from tailormix.calibration.predictions import load_predictions
 from tailormix.experiments.record import read_record
+from tailormix.experiments.shifts import shifted_predictions
 from tailormix.studies.running import choose, result_of, validation_nll
-from tailormix.training.evaluating import FILES, calibrated_metrics
+from tailormix.training.evaluating import FILES, calibrated_metrics, shift_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -130,19 +131,24 @@ def _ensembles(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int
     rows, base = [], study.rows[str(row.ensemble)]
     for run in choose(study, data, base, out, seeds, scaled=True).values():
         members = study.members(row, run)
-        results = [result_of(member) for member in members]
-        if any(result is None for result in results):
+        results = [result for member in members if (result := result_of(member)) is not None]
+        if len(results) < len(members):
             continue
-        split = {
+        answers = {
             name: [load_predictions(member.path / file, split=name) for member in members]
             for name, file in FILES.items()
         }
-        metrics, _ = calibrated_metrics(
-            {name: ensemble(each) for name, each in split.items()}, run.experiment.training
-        )
+        averaged = {name: ensemble(each) for name, each in answers.items()}
+        metrics, calibrator = calibrated_metrics(averaged, run.experiment.training)
+        if "shifts" in results[0]:
+            each = [
+                shifted_predictions(m.experiment, m.path, r) for m, r in zip(members, results, strict=True)
+            ]
+            shifted = {name: ensemble([found[name] for found in each]) for name in each[0]}
+            metrics["shifts"] = shift_metrics(shifted, averaged["test"], calibrator)
         facts = {
-            "disagreement": disagreement(split["test"]),
-            "seconds_total": sum(result["seconds_total"] for result in results if result),
+            "disagreement": disagreement(answers["test"]),
+            "seconds_total": sum(result["seconds_total"] for result in results),
         }
         rows.append({**describe(run, {**metrics, **facts}, chosen=True, ts_chosen=True), "row": row.name})
     return rows

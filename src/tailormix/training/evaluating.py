@@ -100,26 +100,24 @@ def evaluate(setup: Setup, fabric: Fabric, settings: Settings, path: Path) -> di
     if calibrator is not None and fabric.is_global_zero:
         calibrator.save(path / CALIBRATOR)
     if setup.data.shifts:
-        result["shifts"] = shift_metrics(setup, found.get("test"), calibrator, fabric, settings)
+        shifted = {name: predict_split(setup, name, fabric, settings) for name in setup.data.shifts}
+        result["shifts"] = shift_metrics(shifted, found.get("test"), calibrator)
     return result
 
 
 def shift_metrics(
-    setup: Setup,
+    shifted: Mapping[str, Predictions],
     test: Predictions | None,
     calibrator: TemperatureScaling | VarianceScaling | None,
-    fabric: Fabric,
-    settings: Settings,
 ) -> dict[str, Any]:
-    """Metrics on every shifted test part, with the calibrator of clean validation rows.
+    """Metrics on every shifted test part, by its name, with the calibrator of clean validation rows.
 
     Corrupted images, ``KIND-SEVERITY``, are reported each and as their mean. A part without known classes is
     reported by how well low confidence finds it among the test rows, if there are any.
     """
     found: dict[str, Any] = {}
     corrupted: dict[str, dict[str, dict[str, float]]] = {}
-    for name in setup.data.shifts:
-        predictions = predict_split(setup, name, fabric, settings)
+    for name, predictions in shifted.items():
         if predictions.task == "classification" and bool((predictions.targets < 0).all()):
             if test is not None:
                 known, unknown = (

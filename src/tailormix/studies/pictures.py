@@ -48,6 +48,9 @@ SETTINGS = (
     ("CIFAR-10 from scratch", "scratch", "cifar10"),
     ("Fashion-MNIST from scratch", "scratch", "fashion-mnist"),
     ("CIFAR-10 from scratch, tuned", "tuned", "cifar10"),
+    ("Fashion-MNIST from scratch, tuned", "tuned", "fashion-mnist"),
+    ("Fine-tuned images", "finetuned", "tiny*"),
+    ("Fine-tuned texts", "finetuned", "banking*"),
     ("Tables", "tables", "*"),
 )
 #: methods of the overview: title, and their rows; from scratch with the settings of the paper

@@ -297,6 +297,16 @@ def test_obvious_matching() -> None:
     assert matched_with(points, torch.tensor([2, 3, 0, 1]), 2, True).tolist() == [3, 2, 1, 0]
 
 
+def test_models_that_train_together_are_matched_each_for_itself(capfd: pytest.CaptureFixture[str]) -> None:
+    points, others = torch.randn(2, 3, 6, 2, generator=seeded(0))
+    together = torch.vmap(match_blocks, (0, 0, None, None))(points, others, 4, True)
+    alone = [match_blocks(*rows, 4, True) for rows in zip(points, others, strict=True)]
+    assert together.tolist() == [rows.tolist() for rows in alone]
+    shared = torch.vmap(match_blocks, (1, None, None, None))(points.movedim(0, 1), others[0], 4, True)
+    assert shared.tolist() == [match_blocks(each, others[0], 4, True).tolist() for each in points]
+    assert "performance drop" not in capfd.readouterr().err
+
+
 def test_squares_may_change_the_matching() -> None:
     """Block a = (0, 0), b = (2, 0); images b and c with ‖ac‖ = 3, ‖bc‖ = 1.5.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
@@ -219,6 +219,18 @@ def match_blocks(points: torch.Tensor, others: torch.Tensor, k: int, squared: bo
 @match_blocks.register_fake
 def _(points: torch.Tensor, others: torch.Tensor, k: int, squared: bool) -> torch.Tensor:  # noqa: ARG001
     return points.new_empty(len(points), dtype=torch.int64)
+
+
+@match_blocks.register_vmap
+def _(
+    info: Any, axes: tuple[int | None, ...], points: Tensor, others: Tensor, k: int, squared: bool
+) -> tuple[Tensor, int]:
+    """Models that train together are matched one after the other."""
+    points, others = (
+        values.expand(info.batch_size, *values.shape) if axis is None else values.movedim(axis, 0)
+        for values, axis in zip((points, others), axes[:2], strict=True)
+    )
+    return torch.stack([match_blocks(*rows, k, squared) for rows in zip(points, others, strict=True)]), 0
 
 
 def _pool_of(batch: Batch) -> Pool:

@@ -104,6 +104,7 @@ def overview(found: Mapping[str, Rows]) -> Figure:
                     drawn[method] = COLOURS[number]
         one.axvline(0, color=INK, linewidth=0.8)
         one.set_title(title, fontsize=9, color=INK)
+        one.locator_params(axis="x", nbins=6, steps=[1, 2, 5, 10])
         plain_axes(one, grid="x")
     axes[0].set_yticks(range(len(settings)), [title for title, _ in settings])
     axes[0].set_ylim(len(settings) - 0.5, -0.5)

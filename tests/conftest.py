@@ -1,5 +1,6 @@
-"""Shared by all tests: one thread a worker, and repeatable hypothesis runs."""
+"""Shared by all tests: one thread a worker, repeatable hypothesis runs, and little garbage collection."""
 
+import gc
 import os
 
 import hypothesis
@@ -10,6 +11,13 @@ torch.set_num_threads(1)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_finish() -> None:
+    """Leave what has been imported to no collection, which takes a seventh of the time of all tests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture

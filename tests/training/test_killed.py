@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CASES = ["sk-mixup,default", "rankmixup,default", "erm,crl"]
+CASES = ["sk-mixup,default", "erm,crl"]
 
 
 def test_three_kills_change_nothing(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_collection_finish() -> None:
-    """Keep imported objects out of garbage collection, which else takes a seventh of the time of the tests."""
+    """Keep imported objects out of garbage collection, which would take a seventh of the tests' time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

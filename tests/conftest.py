@@ -14,7 +14,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_collection_finish() -> None:
-    """Keep imported objects out of garbage collection, which would take a seventh of the tests' time."""
+    """Keep imported objects out of garbage collection: every pass over all of torch takes time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

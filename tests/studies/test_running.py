@@ -20,7 +20,7 @@ from tailormix.training.evaluating import shift_metrics
 from tailormix.training.joint_step import NotStackable
 from tailormix.training.run_folder import RESULT
 
-DIGITS = 'data = { name = "digits", corrupt = ["contrast", "pixelate"], severities = [3] }'
+DIGITS = '[data.digits]\ndata = { name = "digits", corrupt = ["contrast", "pixelate"], severities = [3] }\n'
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +80,12 @@ def test_an_ensemble_is_no_worse_than_its_members_on_average(finished: tuple[Stu
 
 def test_an_ensemble_is_evaluated_under_shift_like_its_members(tmp_path: Path) -> None:
     """What a finished run answers again gives its own metrics; averaged answers are no worse on average."""
-    (tmp_path / "small.toml").write_text(SMALL.replace('data = "circles"', DIGITS))
-    arguments = ("study", str(tmp_path / "small.toml"), "--data", "circles", "--rows", "pair", "--seeds", "0")
+    (tmp_path / "small.toml").write_text(SMALL + DIGITS)
+    arguments = ("study", str(tmp_path / "small.toml"), "--data", "digits", "--rows", "pair", "--seeds", "0")
     done = call(*arguments, "--out", str(tmp_path / "runs"), "--results", str(tmp_path))
     assert done.exit_code == 0, done.output
     study = read_study(tmp_path / "small.toml")
-    chosen = choose(study, "circles", study.rows["mixup"], tmp_path / "runs", [0], scaled=True)[0]
+    chosen = choose(study, "digits", study.rows["mixup"], tmp_path / "runs", [0], scaled=True)[0]
     nll = []
     for run in study.members(study.rows["pair"], chosen):
         result = result_of(run)

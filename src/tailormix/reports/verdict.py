@@ -3,7 +3,7 @@
 A model is *too sure* where its mean confidence lies above the 95 % Wilson interval of its accuracy, and *too
 modest* where it lies below. Inside that interval it is well calibrated, as far as so many samples can tell,
 unless its ECE is larger than that of 95 % of calibrated models with the same confidences: such a model is
-right on average only. For a regression it looks at the share of targets inside its 95 % intervals.
+right on average only. A regression is evaluated by the share of targets inside its 95 % intervals.
 """
 
 from __future__ import annotations

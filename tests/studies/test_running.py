@@ -8,9 +8,10 @@ import pytest
 
 from cli.calling import call
 from studies.test_study import SMALL
+from tailormix.experiments.building import load_data
 from tailormix.experiments.experiment import Experiment
 from tailormix.experiments.shifts import shifted_predictions
-from tailormix.studies import running
+from tailormix.studies import references, running
 from tailormix.studies.page import study_page
 from tailormix.studies.pictures import study_pictures
 from tailormix.studies.raw import read_csv
@@ -98,6 +99,23 @@ def test_an_ensemble_is_evaluated_under_shift_like_its_members(tmp_path: Path) -
     (row,) = (row for row in read_csv(tmp_path / "small.csv") if row["row"] == "pair")
     assert float(row["corrupted_nll"]) <= sum(nll) / 2 + 1e-6
     assert float(row["corrupted_ts_accuracy"]) == float(row["corrupted_accuracy"])
+
+
+def test_trees_are_evaluated_under_shift_too(tmp_path: Path) -> None:
+    """The accuracy on corrupted images is the mean of scikit-learn's own score over the parts."""
+    (tmp_path / "small.toml").write_text(SMALL + DIGITS)
+    study = read_study(tmp_path / "small.toml")
+    run = study.runs("digits", study.rows["trees"], tmp_path / "runs", [0])[0]
+    references.fit(run)
+    found = result_of(run)
+    assert found is not None
+    splits = load_data(run.experiment)
+    model = references.build("hist-gradient-boosting", {"max_iter": 3}, seed=0)
+    model.fit(*references.arrays(splits.train))
+    scores = [model.score(*references.arrays(part)) for part in splits.shifts.values()]
+    assert len(scores) == 2
+    assert found["shifts"]["corrupted"]["before"]["accuracy"] == pytest.approx(sum(scores) / 2)
+    assert "after temperature" in found["shifts"]["corrupted"]
 
 
 def test_finished_runs_are_not_repeated_and_other_rows_stay_in_the_file(

@@ -196,16 +196,16 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
             cells.append("0" if same else effect_text(effect, *shown))
         if by is not None:
             wins = win_rate(values[by], name, values[by], study.baseline)
-            cells.append(NONE if name == study.baseline or not wins.n else f"{100 * wins.mean:.0f} %")
+            cells.append(NONE if name == study.baseline else share_text(wins))
         if order is not None:
             cells.append(f"{order.ranks[name]:.1f}")
         body.append(cells)
     if order is None:
         return markdown_table(header, body)
     note = (
-        f"Wins and ranks are by `{by}`. On {order.data_sets} data sets two rows differ (Nemenyi, 5 %) if "
-        f"their mean ranks are more than {order.critical_difference:.2f} apart; Friedman p = "
-        f"{order.friedman_p:.2g}."
+        f"Wins and ranks are by `{by}`; intervals of wins are a bootstrap over data sets. On "
+        f"{order.data_sets} data sets two rows differ (Nemenyi, 5 %) if their mean ranks are more than "
+        f"{order.critical_difference:.2f} apart; Friedman p = {order.friedman_p:.2g}."
     )
     return [*markdown_table(header, body), "", note]
 
@@ -252,6 +252,18 @@ def effect_text(effect: Effect, scale: float = 1, digits: int = 2) -> str:
         return text
     text += f" [{_signed(scale * effect.low, digits)}, {_signed(scale * effect.high, digits)}]"
     return f"**{text}**" if effect.decided else text
+
+
+def share_text(effect: Effect) -> str:
+    """``55 % [41, 69]``.
+
+    >>> share_text(Effect(0.55, 0.41, 0.69, 20)), share_text(Effect(0.5, math.nan, math.nan, 2))
+    ('55 % [41, 69]', '50 %')
+    """
+    if not effect.n:
+        return NONE
+    text = f"{100 * effect.mean:.0f} %"
+    return text if math.isnan(effect.low) else f"{text} [{100 * effect.low:.0f}, {100 * effect.high:.0f}]"
 
 
 def spread_text(effect: Effect, scale: float = 1, digits: int = 2) -> str:

@@ -14,7 +14,7 @@ from tailormix.calibration.predictions import Predictions, save_predictions
 from tailormix.experiments.building import load_data
 from tailormix.experiments.record import check_execution, write_record
 from tailormix.training import run_folder
-from tailormix.training.evaluating import FILES, calibrated_metrics
+from tailormix.training.evaluating import FILES, calibrated_metrics, shift_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,19 +56,13 @@ def fit(run: Run) -> None:
     options = {key.rpartition(".")[2]: value for key, value in run.candidate.items()}
     model = build(str(run.row.reference), options, seed)
     started = time.monotonic()
-    inputs, targets = arrays(splits.train)
-    model.fit(inputs, targets)
+    model.fit(*arrays(splits.train, seed))
     seconds = time.monotonic() - started
-    found = {
-        name: Predictions(
-            logits=log_probabilities(model, split, splits.outputs),
-            targets=split.targets,
-            ids=split.ids,
-            split=name,
-        )
-        for name, split in (("validation", splits.validation), ("test", splits.test))
-    }
-    metrics, _ = calibrated_metrics(found, experiment.training)
+    found = {name: answers(model, getattr(splits, name), name, splits.outputs) for name in FILES}
+    metrics, calibrator = calibrated_metrics(found, experiment.training)
+    if splits.shifts:
+        shifted = {name: answers(model, part, name, splits.outputs) for name, part in splits.shifts.items()}
+        metrics["shifts"] = shift_metrics(shifted, found["test"], calibrator)
     with run_folder.locked(run_folder.prepare(run.path)):
         for name, predictions in found.items():
             save_predictions(run.path / FILES[name], predictions)
@@ -77,10 +71,16 @@ def fit(run: Run) -> None:
         run_folder.write_json(run.path / run_folder.RESULT, {**facts, **metrics})
 
 
-def arrays(split: Split) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """All inputs (n, features) and class indices (n,) of a split."""
-    x, y = split.batch(torch.arange(len(split)))
+def arrays(split: Split, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """All inputs (n, features) and class indices (n,) of a split; ``seed`` is of its augmentation, if any."""
+    x, y = split.batch(torch.arange(len(split)), torch.Generator().manual_seed(seed))
     return x.flatten(1).numpy(), y.numpy()
+
+
+def answers(model: Any, split: Split, name: str, classes: int) -> Predictions:
+    """What the model says of the rows of a split or shifted part."""
+    logits = log_probabilities(model, split, classes)
+    return Predictions(logits=logits, targets=split.targets, ids=split.ids, split=name)
 
 
 def log_probabilities(model: Any, split: Split, classes: int) -> torch.Tensor:

@@ -157,6 +157,21 @@ def test_a_study_of_its_baseline_alone_has_nothing_to_draw(finished: tuple[Study
     assert "| Plain | 0 |" in study_page(study, rows)
 
 
+def test_rows_of_earlier_calls_are_compared_with_where_the_file_has_them(
+    finished: tuple[Study, Path], tmp_path: Path
+) -> None:
+    """Without the baseline there is nothing to compare with: values alone are shown."""
+    _, folder = finished
+    arguments = ("study", str(folder / "small.toml"), "--rows", "mixup", "--finished")
+    alone = call(*arguments, "--out", str(folder / "runs"), "--results", str(tmp_path)).stdout
+    assert "## moons" in alone
+    assert "## Test rows" not in alone
+    (tmp_path / "small.csv").write_text((folder / "small.csv").read_text())
+    shown = call(*arguments, "--out", str(folder / "runs"), "--results", str(tmp_path)).stdout
+    assert "## Test rows" in shown
+    assert "| Plain | 0 |" in shown
+
+
 def test_a_forecast_counts_runs(finished: tuple[Study, Path]) -> None:
     _, folder = finished
     done = call("study", str(folder / "small.toml"), "--out", str(folder / "runs"), "--dry-run", "--json")

@@ -120,18 +120,21 @@ def _collect(
     results: Path | None,
     as_json: bool,
 ) -> None:
-    """Print what was found, and write it where that is asked for."""
+    """Print what was found, and write it where that is asked for; rows that the file had are shown too."""
     from tailormix.studies.page import study_tables
-    from tailormix.studies.raw import as_text, collect, update_csv
+    from tailormix.studies.raw import as_text, collect, read_csv, update_csv
 
     rows = collect(study, cells, out, seeds)
     if not rows:
         typer.echo("no run is finished", err=True)
         raise typer.Exit(1)
+    shown = as_text(rows)
     if results is not None:
         path = update_csv(rows, results / f"{study.name}.csv")
         typer.echo(f"{path} written: {len(rows)} runs of this call", err=True)
+        data_sets = {data for data, _ in cells}
+        shown = [row for row in read_csv(path) if row["data"] in data_sets]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
     else:
-        typer.echo(study_tables(study, as_text(rows)))
+        typer.echo(study_tables(study, shown))

@@ -150,10 +150,10 @@ def study_page(study: Study, rows: Rows) -> str:
 
 
 def study_tables(study: Study, rows: Rows) -> str:
-    """Comparisons with plain training over all data sets, and the values on each."""
+    """Comparisons with the baseline over all data sets, where it has been run, and the values on each."""
     found = [section for section in SECTIONS if any(_has(rows, column.ours) for column in section.columns)]
     lines: list[str] = []
-    for section in found:
+    for section in found if any(row["row"] == study.baseline for row in rows) else ():
         lines += [
             f"## {section.title}",
             "",

@@ -215,6 +215,52 @@ def test_seeds_that_search_choose_for_the_others(tmp_path: Path) -> None:
     assert not study.runs("moons", study.rows["erm"], tmp_path / "runs", [0])[0].path.exists()
 
 
+def test_runs_that_the_file_has_are_not_repeated_where_their_folders_are_gone(
+    finished: tuple[Study, Path], tmp_path: Path
+) -> None:
+    _, folder = finished
+    before = (folder / "small.csv").read_text()
+    (tmp_path / "small.csv").write_text(before)
+    arguments = ("study", str(folder / "small.toml"), "--out", str(tmp_path / "runs"))
+    done = call(*arguments, "--results", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert "| Plain | 0 |" in done.stdout
+    assert not (tmp_path / "runs").exists()
+    assert (tmp_path / "small.csv").read_text() == before
+    planned = json.loads(call(*arguments, "--results", str(tmp_path), "--dry-run", "--json").stdout)
+    assert all(row["finished"] in (row["runs"], None) for row in planned)
+
+
+def test_a_search_goes_on_from_the_file(tmp_path: Path) -> None:
+    """A further seed trains what the searching one chose by the file; with another search all train anew."""
+    file = tmp_path / "small.toml"
+    file.write_text("search_seeds = 1\n" + SMALL)
+    arguments = ("study", str(file), "--data", "moons", "--rows", "mixup", "--results", str(tmp_path))
+    assert call(*arguments, "--seeds", "0", "--out", str(tmp_path / "first")).exit_code == 0
+    searched = read_csv(tmp_path / "small.csv")
+    assert call(*arguments, "--seeds", "1", "--out", str(tmp_path / "second")).exit_code == 0
+    rows = read_csv(tmp_path / "small.csv")
+    assert [row for row in rows if row["seed"] == "0"] == searched
+    chosen = {row["candidate"] for row in searched if "1" in (row["chosen"], row["ts_chosen"])}
+    assert {row["candidate"] for row in rows if row["seed"] == "1"} == chosen
+    trained = [path.parent for path in (tmp_path / "second").rglob(RESULT)]
+    assert [path.name for path in trained] == ["seed-1"] * len(chosen)
+
+    file.write_text(file.read_text().replace("[0.1, 0.5, 1.0]", "[0.2, 0.4]"))
+    assert call(*arguments, "--seeds", "0", "--out", str(tmp_path / "third")).exit_code == 0
+    new = [row for row in read_csv(tmp_path / "small.csv") if row["seed"] == "0"]
+    assert [json.loads(row["candidate"])["method.alpha"] for row in new] == [0.2, 0.4]
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "small.csv").write_text("data,row,price\na,b,3\n")
+    done = call("study", str(tmp_path / "small.toml"), "--results", str(tmp_path), "--out", str(tmp_path))
+    assert done.exit_code == 2
+    assert "must hold results of a study, but has no column 'seed'" in " ".join(done.output.split())
+    assert (tmp_path / "small.csv").read_text() == "data,row,price\na,b,3\n"
+
+
 @pytest.mark.parametrize("shared", ["loss", "seed", "nothing"])
 def test_what_cannot_be_stacked_trains_in_smaller_groups(
     shared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +27,8 @@ Add = Annotated[
 Jobs = Annotated[int, typer.Option(min=1, help="Cells at a time: a cell is one row on one data set.")]
 Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of all runs.")]
 Results = Annotated[
-    Path | None, typer.Option(file_okay=False, help="Write NAME.csv there; rows of other calls stay in it.")
+    Path | None,
+    typer.Option(file_okay=False, help="Write NAME.csv there; runs that it has already are not repeated."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List the runs and how many are finished.")]
 Finished = Annotated[bool, typer.Option("--finished", help="Start nothing: collect the runs that are done.")]
@@ -52,10 +54,13 @@ def study(
     Every row may try the same number of candidates, chosen by validation NLL, for each seed on its own.
     Example: tailormix study text --rows erm,sk-mixup --seeds 0-4 --results docs/results
     """
+    from tailormix.studies.raw import read_csv
     from tailormix.studies.running import run_cells
     from tailormix.studies.study import MEMBER_STEP, read_study
 
     found = read_study(name, {} if budget is None else {"budget": budget})
+    if results is not None and (path := results / f"{found.name}.csv").is_file():
+        found = replace(found, earlier=read_csv(path))
     for plugin in add or []:
         found = found.with_method(plugin)
     cells = found.cells(data, rows)
@@ -88,7 +93,7 @@ def _forecast(
     study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds: Sequence[int], as_json: bool
 ) -> None:
     """Runs and finished runs of each cell; ensembles add their further members."""
-    from tailormix.studies.running import result_of
+    from tailormix.studies.running import score
 
     rows = []
     for data, row in cells:
@@ -98,7 +103,7 @@ def _forecast(
             )
             continue
         runs = study.runs(data, row, out, seeds)
-        done = sum(result_of(run) is not None for run in runs)
+        done = sum(score(study, run, scaled=False) is not None for run in runs)
         count = len(runs)
         if (searching := study.shared_search(row)) is not None:  # the other seeds train what these choose
             others = set(seeds).difference(searching)
@@ -125,13 +130,15 @@ def _collect(
     from tailormix.studies.raw import as_text, collect, read_csv, update_csv
 
     rows = collect(study, cells, out, seeds)
-    if not rows:
+    if not rows and not study.earlier:
         typer.echo("no run is finished", err=True)
         raise typer.Exit(1)
     shown = as_text(rows)
     if results is not None:
-        path = update_csv(rows, results / f"{study.name}.csv")
-        typer.echo(f"{path} written: {len(rows)} runs of this call", err=True)
+        path = results / f"{study.name}.csv"
+        if rows:
+            update_csv(rows, path)
+            typer.echo(f"{path} written: {len(rows)} runs from {out}", err=True)
         data_sets = {data for data, _ in cells}
         shown = [row for row in read_csv(path) if row["data"] in data_sets]
     if as_json:

@@ -12,7 +12,7 @@ from tailormix.calibration.ensemble import disagreement, ensemble
 from tailormix.calibration.predictions import load_predictions
 from tailormix.experiments.record import read_record
 from tailormix.experiments.shifts import shifted_predictions
-from tailormix.studies.running import choose, result_of, validation_nll
+from tailormix.studies.running import choose, is_earlier, needed_runs, result_of, validation_nll
 from tailormix.training.evaluating import FILES, calibrated_metrics, shift_metrics
 
 if TYPE_CHECKING:
@@ -50,19 +50,23 @@ def collect(
     """A row for every finished run of the cells. Test metrics are those of chosen candidates alone.
 
     Metrics without a temperature are those of the lowest validation NLL without one, metrics with a
-    temperature those of the lowest validation NLL with one.
+    temperature those of the lowest validation NLL with one. Where folders of a seed are missing and the CSV
+    file has all its runs, its lines stay as they are.
     """
     rows: list[dict[str, Any]] = []
     for data, row in cells:
         if row.ensemble is not None:
             rows += _ensembles(study, data, row, out, seeds)
             continue
-        runs = study.runs(data, row, out, seeds)
         plain, scaled = (choose(study, data, row, out, seeds, scaled=after) for after in (False, True))
-        for run in runs:
-            if (result := result_of(run)) is not None:
-                best = plain.get(run.seed) == run, scaled.get(run.seed) == run
-                rows.append(describe(run, result, chosen=best[0], ts_chosen=best[1]))
+        for seed in seeds:
+            needed = needed_runs(study, data, row, out, seed)
+            if is_earlier(study, needed) and any(result_of(run) is None for run in needed):
+                continue
+            for run in study.runs(data, row, out, [seed]):
+                if (result := result_of(run)) is not None:
+                    best = plain.get(seed) == run, scaled.get(seed) == run
+                    rows.append(describe(run, result, chosen=best[0], ts_chosen=best[1]))
     return rows
 
 
@@ -174,9 +178,13 @@ def as_text(rows: Sequence[Mapping[str, Any]]) -> list[RawRow]:
 
 
 def read_csv(path: Path) -> list[RawRow]:
-    """The rows of a file."""
+    """The rows of a file; one that no study has written is refused."""
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        reader = csv.DictReader(file)
+        rows = list(reader)
+    if missing := [name for name in (*FACTS, *LAST) if name not in (reader.fieldnames or ())]:
+        raise ValueError(f"{path} must hold results of a study, but has no column {missing[0]!r}")
+    return rows
 
 
 def update_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:

@@ -24,8 +24,8 @@ def run_cells(
 ) -> Iterator[tuple[str, list[str]]]:
     """Run cells, ``jobs`` at a time; yields the name of each as it ends, and what failed in it.
 
-    Finished runs are not repeated, and stopped ones resume. Ensembles come last: their members are runs of
-    the candidate that validation chose.
+    Finished runs are not repeated, nor are those that the CSV file of earlier calls has; stopped ones resume.
+    Ensembles come last: their members are runs of the candidate that validation chose.
     """
     import joblib
 
@@ -48,8 +48,7 @@ def run_cell(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int])
         messages += run_cell(study, data, base, out, seeds)[1]
         if len(choose(study, data, base, out, seeds, scaled=True)) < len(seeds):
             return f"{data}/{row.name}", [*messages, f"row {base.name} is not finished"]
-    for runs in _phases(study, data, row, out, seeds):
-        todo = [run for run in runs if result_of(run) is None]
+    for todo in _phases(study, data, row, out, seeds):
         if row.reference is not None:
             messages += [text for run in todo if (text := _attempt(references.fit, run))]
         else:
@@ -59,16 +58,32 @@ def run_cell(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int])
 
 
 def _phases(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> Iterator[list[Run]]:
-    """The runs of a cell, in the order in which they become known."""
+    """The runs of a cell that are still to be trained, in the order in which they become known."""
     if row.ensemble is not None:
         chosen = choose(study, data, study.rows[row.ensemble], out, seeds, scaled=True)
-        yield [member for run in chosen.values() for member in study.members(row, run)]
-    elif (searching := study.shared_search(row)) is None:
-        yield study.runs(data, row, out, seeds)
-    else:
-        yield (tried := study.runs(data, row, out, searching))
-        best = [best_candidate(tried, scaled=scaled) for scaled in (False, True)]
-        yield [run for run in study.runs(data, row, out, seeds) if run.candidate in best]
+        members = [study.members(row, run) for run in chosen.values() if study.line(run, row) is None]
+        yield [run for runs in members for run in runs if result_of(run) is None]
+        return
+    searching = study.shared_search(row)
+    for phase in (seeds,) if searching is None else (searching, seeds):
+        cells = [needed_runs(study, data, row, out, seed) for seed in phase]
+        new = [run for runs in cells if not is_earlier(study, runs) for run in runs]
+        yield [run for run in new if result_of(run) is None]
+
+
+def needed_runs(study: Study, data: str, row: Row, out: Path, seed: int) -> list[Run]:
+    """What a row trains for one seed: all candidates, or those that the searching seeds have chosen."""
+    runs, searching = study.runs(data, row, out, [seed]), study.shared_search(row)
+    if searching is None or seed in searching:
+        return runs
+    tried = study.runs(data, row, out, searching)
+    best = [best_candidate(study, tried, scaled=scaled) for scaled in (False, True)]
+    return runs if None in best else [run for run in runs if run.candidate in best]
+
+
+def is_earlier(study: Study, runs: Iterable[Run]) -> bool:
+    """Whether the CSV file of earlier calls has all of these runs."""
+    return all(study.line(run) is not None for run in runs)
 
 
 def result_of(run: Run) -> dict[str, Any] | None:
@@ -86,17 +101,16 @@ def choose(
     chosen = {}
     for seed in seeds:
         searching = study.shared_search(row) or [seed]
-        best = best_candidate(study.runs(data, row, out, searching), scaled=scaled)
+        best = best_candidate(study, study.runs(data, row, out, searching), scaled=scaled)
         for run in study.runs(data, row, out, [seed]):
-            if run.candidate == best and result_of(run) is not None:
+            if run.candidate == best and score(study, run, scaled=scaled) is not None:
                 chosen[seed] = run
     return chosen
 
 
-def best_candidate(runs: Sequence[Run], *, scaled: bool) -> Mapping[str, Any] | None:
+def best_candidate(study: Study, runs: Sequence[Run], *, scaled: bool) -> Mapping[str, Any] | None:
     """The candidate with the lowest mean validation NLL over the seeds of the runs, if all are finished."""
-    found = [(run, result_of(run)) for run in runs]
-    nll = [(run, validation_nll(result, scaled=scaled)) for run, result in found if result is not None]
+    nll = [(run, value) for run in runs if (value := score(study, run, scaled=scaled)) is not None]
     if len(nll) < len(runs):
         return None
     candidates = [run.candidate for run in runs if run.seed == runs[0].seed]
@@ -104,6 +118,14 @@ def best_candidate(runs: Sequence[Run], *, scaled: bool) -> Mapping[str, Any] | 
         candidates,
         key=lambda candidate: fmean(value for run, value in nll if run.candidate == candidate),
     )
+
+
+def score(study: Study, run: Run, *, scaled: bool) -> float | None:
+    """The validation NLL of a run, from its folder or else from the CSV file; None where it is unfinished."""
+    if (result := result_of(run)) is not None:
+        return validation_nll(result, scaled=scaled)
+    line = study.line(run)
+    return None if line is None else float(line["validation_ts_nll" if scaled else "validation_nll"])
 
 
 def validation_nll(result: Mapping[str, Any], *, scaled: bool) -> float:

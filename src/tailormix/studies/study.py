@@ -96,7 +96,8 @@ class Study:
     """Everything that a study trains; see ``docs/studies.md`` for the file.
 
     ``search_seeds``: as many seeds, from 0 on, try all candidates, and the others train what these chose;
-    without it every seed searches for itself.
+    without it every seed searches for itself. ``earlier`` are lines of the study's CSV file: the runs in it
+    count as finished, also where their folders are gone.
 
     >>> study = read_study("text")
     >>> study.baseline, study.seeds
@@ -114,6 +115,7 @@ class Study:
     together: bool = True
     baseline: str = "erm"
     note: str = ""
+    earlier: Sequence[Mapping[str, str]] = ()
 
     def __post_init__(self) -> None:
         checks.integer("seeds", self.seeds, at_least=1)
@@ -150,6 +152,14 @@ class Study:
             for candidate in row.candidates(self.budget)
             for seed in seeds
         ]
+
+    def line(self, run: Run, row: Row | None = None) -> Mapping[str, str] | None:
+        """What the CSV file of earlier calls says of a run, or of the ensemble ``row`` around it."""
+        return self._lines.get((run.data, (row or run.row).name, run.path.parent.name, str(run.seed)))
+
+    @cached_property
+    def _lines(self) -> dict[tuple[str, ...], Mapping[str, str]]:
+        return {tuple(line[key] for key in ("data", "row", "run", "seed")): line for line in self.earlier}
 
     def shared_search(self, row: Row) -> Sequence[int] | None:
         """The seeds that choose a candidate for all seeds; None where each chooses for itself."""

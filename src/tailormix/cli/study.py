@@ -93,7 +93,7 @@ def _forecast(
     study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds: Sequence[int], as_json: bool
 ) -> None:
     """Runs and finished runs of each cell; ensembles add their further members."""
-    from tailormix.studies.running import score
+    from tailormix.studies.running import needed_runs, score
 
     rows = []
     for data, row in cells:
@@ -102,12 +102,10 @@ def _forecast(
                 {"data": data, "row": row.name, "runs": (row.members - 1) * len(seeds), "finished": None}
             )
             continue
-        runs = study.runs(data, row, out, seeds)
-        done = sum(score(study, run, scaled=False) is not None for run in runs)
-        count = len(runs)
-        if (searching := study.shared_search(row)) is not None:  # the other seeds train what these choose
-            others = set(seeds).difference(searching)
-            count = len(study.runs(data, row, out, searching)) + len(others)
+        tried = dict.fromkeys((*(study.shared_search(row) or ()), *seeds))
+        needed = [needed_runs(study, data, row, out, seed) for seed in tried]
+        count = sum(max(1, len(runs)) for runs in needed)  # what a search will choose is one run at least
+        done = sum(score(study, run, scaled=False) is not None for runs in needed for run in runs)
         rows.append({"data": data, "row": row.name, "runs": count, "finished": done})
     if as_json:
         typer.echo(json.dumps(rows, indent=2))

@@ -72,13 +72,13 @@ def _phases(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) 
 
 
 def needed_runs(study: Study, data: str, row: Row, out: Path, seed: int) -> list[Run]:
-    """What a row trains for one seed: all candidates, or those that the searching seeds have chosen."""
+    """What a row trains for one seed: all candidates, or what the searching seeds choose, once they have."""
     runs, searching = study.runs(data, row, out, [seed]), study.shared_search(row)
     if searching is None or seed in searching:
         return runs
     tried = study.runs(data, row, out, searching)
     best = [best_candidate(study, tried, scaled=scaled) for scaled in (False, True)]
-    return runs if None in best else [run for run in runs if run.candidate in best]
+    return [run for run in runs if run.candidate in best]
 
 
 def is_earlier(study: Study, runs: Iterable[Run]) -> bool:

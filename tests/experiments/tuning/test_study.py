@@ -117,12 +117,19 @@ def test_a_failing_setting_stops_no_other(tmp_path: Path, made_runs: list[dict[s
 
 
 DYING = """
-import os, sys
+import os, sqlite3, sys, time
 from pathlib import Path
 from tailormix.experiments.tuning import study as studies
 from tailormix.experiments.tuning.space import parse_dimension
-studies.run_experiment = lambda *_, **__: os._exit(9)
 folder, *settings = sys.argv[1:]
+
+def die(*_, **__):  # after the first sign of life, which another thread writes
+    with sqlite3.connect(f"{folder}/study.db") as database:
+        while not database.execute("SELECT * FROM trial_heartbeats").fetchall():
+            time.sleep(0.01)
+    os._exit(9)
+
+studies.run_experiment = die
 space = (parse_dimension("optimiser.lr=1,2"),)
 search = studies.Search("moons", tuple(settings), space, ("1/10", "2/10"), "nll")
 study = studies.open_study(search, f"sqlite:///{folder}/study.db", trials=2)

@@ -150,10 +150,10 @@ def study_page(study: Study, rows: Rows) -> str:
 
 
 def study_tables(study: Study, rows: Rows) -> str:
-    """Comparisons with the baseline over all data sets, where it has been run, and the values on each."""
-    found = [section for section in SECTIONS if any(_has(rows, column.ours) for column in section.columns)]
+    """Comparisons with the baseline, where it has been run, and values: over all data sets and on each."""
+    found = _sections(rows)
     lines: list[str] = []
-    for section in found if any(row["row"] == study.baseline for row in rows) else ():
+    for section in found if _has_baseline(study, rows) else ():
         lines += [
             f"## {section.title}",
             "",
@@ -164,8 +164,22 @@ def study_tables(study: Study, rows: Rows) -> str:
         ]
     data_sets = [data for data in study.data if any(row["data"] == data for row in rows)]
     for data in data_sets if len(data_sets) <= MOST_TABLES else ():
-        lines += [f"## {data}", "", *_values(study, rows, data, found), ""]
+        here = [row for row in rows if row["data"] == data]
+        lines += [f"## {data}", "", *_values(study, here, data, found), ""]
+        if len(data_sets) > 1 and _has_baseline(study, here):
+            baseline = study.rows[study.baseline].title.lower()
+            lines += [f"Differences from {baseline} on {data}, with 95 % t intervals over seeds:", ""]
+            for section in _sections(here):
+                lines += [f"*{section.title}*", "", *_compared(study, here, section), ""]
     return "\n".join(lines).rstrip()
+
+
+def _sections(rows: Rows) -> list[Section]:
+    return [section for section in SECTIONS if any(_has(rows, column.ours) for column in section.columns)]
+
+
+def _has_baseline(study: Study, rows: Rows) -> bool:
+    return any(row["row"] == study.baseline for row in rows)
 
 
 def _against(study: Study) -> str:
@@ -210,9 +224,8 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     return [*markdown_table(header, body), "", note]
 
 
-def _values(study: Study, rows: Rows, data: str, sections: Iterable[Section]) -> list[str]:
-    """Mean ± standard deviation over seeds of every metric on one data set."""
-    here = [row for row in rows if row["data"] == data]
+def _values(study: Study, here: Rows, data: str, sections: Iterable[Section]) -> list[str]:
+    """Mean ± standard deviation over seeds of every metric on one data set, of its rows ``here``."""
     columns: dict[str, Column] = {}
     for section in sections:
         for column in _columns(study, here, section):

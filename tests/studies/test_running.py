@@ -149,6 +149,27 @@ def test_tables_and_pictures(finished: tuple[Study, Path]) -> None:
     ]
 
 
+def test_differences_on_each_data_set_by_hand(finished: tuple[Study, Path]) -> None:
+    """Mixup gains 0.1 and 0.3 on moons, nothing on circles; t of one degree of freedom is 12.706."""
+    study, _ = finished
+    accuracies = {
+        "moons": {"erm": (0.5, 0.5), "mixup": (0.6, 0.8)},
+        "circles": {"erm": (0.5, 0.6), "mixup": (0.5, 0.6)},
+    }
+    rows = [
+        {"data": data, "row": row, "seed": str(seed), "accuracy": str(value)}
+        for data, found in accuracies.items()
+        for row, values in found.items()
+        for seed, value in enumerate(values)
+    ]
+    page = study_page(study, rows)
+    whole, _, each = page.partition("## moons")
+    assert "| mixup | +10.00 [−53.53, +73.53] |" in whole
+    moons, _, circles = each.partition("## circles")
+    assert "| mixup | +20.00 [−107.06, +147.06] |" in moons
+    assert "| mixup | +0.00 [+0.00, +0.00] |" in circles
+
+
 def test_a_study_of_its_baseline_alone_has_nothing_to_draw(finished: tuple[Study, Path]) -> None:
     study, folder = finished
     rows = [row for row in read_csv(folder / "small.csv") if row["row"] == study.baseline]

@@ -91,12 +91,11 @@ CLASSIFIERS: dict[str, Callable[[int], Any]] = {
     ),
 }
 REGRESSORS: dict[str, Callable[[int], Any]] = {
-    'method="sk-regmixup"': lambda seed: MixupRegressor("sk-regmixup", random_state=seed),
+    'method="auto"': lambda seed: MixupRegressor("auto", random_state=seed),
     PLAIN: lambda seed: MixupRegressor("erm", random_state=seed),
     'method="sk-mixup"': lambda seed: MixupRegressor("sk-mixup", random_state=seed),
-    'method="sk-regmixup", members=8': lambda seed: MixupRegressor(
-        "sk-regmixup", members=8, random_state=seed
-    ),
+    'method="sk-regmixup"': lambda seed: MixupRegressor("sk-regmixup", random_state=seed),
+    'method="auto", members=8': lambda seed: MixupRegressor("auto", members=8, random_state=seed),
     "MLPRegressor()": lambda seed: target_scaled(MLPRegressor(random_state=seed)),
     "RandomForestRegressor()": lambda seed: RandomForestRegressor(random_state=seed),
     "HistGradientBoostingRegressor()": lambda seed: HistGradientBoostingRegressor(random_state=seed),
@@ -309,7 +308,7 @@ def _words_on(records: list[Score], metric: str) -> list[str]:
     parts = [
         "\n".join([f"{METRICS[metric]} beyond two standard errors of the splits from `erm`:", "", *found])
     ]
-    chosen = Counter(row["chosen"] for row in records if row["model"] == 'method="auto"')
+    chosen = Counter(row["chosen"] for row in records if row["model"] == 'method="auto"' and "chosen" in row)
     if chosen:
         counts = ", ".join(f"{name} {count}" for name, count in chosen.most_common())
         parts.append(f'`method="auto"` took, in how many fits: {counts}.')

@@ -115,10 +115,18 @@ def test_early_stopping() -> None:
     assert model.n_iter_ < 100
 
 
+def test_real_targets_take_weak_regmixup() -> None:
+    model = regressor().fit(X, REAL)
+    assert model.method_ == "regmixup"
+    named = regressor(method="regmixup", method_options={"alpha": 0.05}).fit(X, REAL)
+    np.testing.assert_array_equal(model.predict(X), named.predict(X))
+    plain = regressor(method="erm").fit(X, REAL)
+    assert not np.array_equal(model.predict(X), plain.predict(X))
+
+
 def test_what_cannot_set_itself() -> None:
-    for options in ({"method": "auto"}, {"method_options": {"tau_max": "auto"}}):
-        with pytest.raises(ValueError, match="is for classes, and y has real targets"):
-            regressor(**{"method": "sk-mixup", **options}).fit(X, REAL)
+    with pytest.raises(ValueError, match="is for classes, and y has real targets"):
+        regressor(method="sk-mixup", method_options={"tau_max": "auto"}).fit(X, REAL)
     with pytest.raises(ValueError, match=r"go with one method, got \{'tau_std': 1.0\} with method='auto'"):
         classifier(method="auto", method_options={"tau_std": 1.0}).fit(X, Y)
     with pytest.raises(ValueError, match="only tau_max can be set automatically"):

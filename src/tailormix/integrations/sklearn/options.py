@@ -97,19 +97,23 @@ def options_of(estimator: Any) -> Options:
     )
 
 
-#: what method="auto" chooses from; all but the first set their strength by the rows held out
+#: what method="auto" chooses from for classes; all but the first set their strength by the rows held out
 PORTFOLIO = ("erm", "mixup", "sk-mixup", "regmixup", "sk-regmixup")
+#: of RegMixup, which method="auto" is for real targets: strong mixing adds to their errors
+WEAK = 0.05
 
 
 def methods_of(
     method: str | Method, options: Mapping[str, Any] | None, classes: int | None
 ) -> dict[str, tuple[Method, bool]]:
-    """The method, or the portfolio of ``"auto"``: by name, each with whether its strength sets itself.
+    """The method, or those that ``"auto"`` chooses from: by name, each with whether its strength sets itself.
 
-    ``classes`` is ``None`` for real targets.
+    ``classes`` is ``None`` for real targets, for which ``"auto"`` is one method.
 
     >>> list(methods_of("auto", None, 3))
     ['erm', 'mixup', 'sk-mixup', 'regmixup', 'sk-regmixup']
+    >>> list(methods_of("auto", None, None))
+    ['regmixup']
     >>> methods_of("sk-mixup", {"tau_max": "auto"}, 3)["sk-mixup"][1]
     True
     """
@@ -117,7 +121,7 @@ def methods_of(
         if options:
             raise ValueError(f"method_options go with one method, got {dict(options)} with method='auto'")
         if classes is None:
-            raise ValueError("method='auto' is for classes, and y has real targets: name a method")
+            return {"regmixup": (build_method("regmixup", alpha=WEAK), False)}
         return {name: (replace(build_method(name), num_classes=classes), name != "erm") for name in PORTFOLIO}
     name, auto = method if isinstance(method, str) else type(method).__name__, False
     if isinstance(method, str):

@@ -38,13 +38,14 @@ SMALLEST = 1e-6  # of a standardised target: units that never fire give a spread
 
 @final
 class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
-    """μ = f(x) ± √s · σ(x): f trained with SK RegMixup, σ by Monte Carlo dropout, s fitted on rows held out.
+    """μ = f(x) ± √s · σ(x): f trained with RegMixup, σ by Monte Carlo dropout, s fitted on rows held out.
 
     Targets are standardised inside, from the rows of training; rows held out are spread over their range. The
     parameters are those of :class:`MixupClassifier`, but for ``class_weight`` and for these:
 
     Args:
-        method: a name of ``tailormix list methods``, or a ``Method``.
+        method: ``"auto"``, which is RegMixup with α = 0.05, a name of ``tailormix list methods``, or a
+            ``Method``.
         module: a function (features after preprocessing, targets) → ``nn.Module``; by default an MLP.
         dropout: its share of units dropped.
         calibrate: whether to fit s; with fewer than 4 rows, or a module without dropout, ``fit`` raises
@@ -72,7 +73,7 @@ class MixupRegressor(RegressorMixin, MixupEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str | Method = "sk-regmixup",
+        method: str | Method = "auto",
         *,
         method_options: Mapping[str, Any] | None = None,
         module: Callable[[int, int], nn.Module] | None = None,

@@ -1,0 +1,49 @@
+"""What the page on tau says of the defaults is what validation rows of the studies say."""
+
+import json
+from statistics import fmean, stdev
+
+import pytest
+
+from helpers import ROOT
+from tailormix.studies.raw import read_csv
+
+PAGE = " ".join((ROOT / "docs" / "tau.md").read_text(encoding="utf-8").split())
+
+
+def validation(study: str, row: str = "sk-mixup", key: str | None = None) -> dict[str, dict[object, float]]:
+    """The mean validation NLL over seeds, by data set and by a setting of the candidates, or else by row."""
+    found: dict[str, dict[object, list[float]]] = {}
+    for line in read_csv(ROOT / "docs" / "results" / f"{study}.csv"):
+        if key is None or line["row"] == row:
+            setting = line["row"] if key is None else json.loads(line["candidate"])[key]
+            values = found.setdefault(line["data"], {}).setdefault(setting, [])
+            values.append(float(line["validation_nll"]))
+    return {data: {name: fmean(each) for name, each in values.items()} for data, values in found.items()}
+
+
+def test_tau_std_has_the_lowest_validation_nll_of_the_sweep() -> None:
+    sweep = [f"sk-mixup-{value}" for value in ("0.25", "0.4", "0.6", "0.8", "1.0")]
+    for values in validation("scratch").values():
+        assert min(sweep, key=lambda row: values[row]) == "sk-mixup-0.25"
+
+
+@pytest.mark.parametrize(
+    ("study", "name"), [("images", "on image features"), ("text", "texts"), ("tables", "tables")]
+)
+def test_weak_against_the_papers_strength(study: str, name: str) -> None:
+    found = validation(study, key="method.tau_max")
+    gains = [values[1.0] - values[0.2] for values in found.values()]
+    error = stdev(gains) / len(gains) ** 0.5
+    start = PAGE.index(f"by {fmean(gains):.3f} ± {error:.3f} on ")
+    shown = PAGE[start : start + 75]
+    assert name in shown
+    assert f"{sum(gain > 0 for gain in gains)} of {len(gains)}" in shown
+
+
+def test_automatic_strength_against_the_papers() -> None:
+    found = validation("scratch")
+    first, second = (
+        found[data]["sk-mixup-0.25"] - found[data]["sk-mixup-auto"] for data in ("cifar10", "fashion-mnist")
+    )
+    assert f"a lower validation NLL than 1 by {first:.3f} and {second:.3f}." in PAGE

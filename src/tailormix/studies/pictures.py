@@ -61,11 +61,12 @@ METHODS = (
     ("SK RegMixup", ("sk-regmixup",)),
     ("SK Mixup, automatic strength", ("sk-mixup-auto",)),
 )
-#: panels of the overview; the last is the first of its metrics that a setting has
+#: panels of the overview: title, the metrics of which a setting has one, and a scale; to the left is better
 OVERVIEW = (
     ("ECE, nothing calibrated", ("ece",), 100.0),
     ("NLL, both with temperature", ("ts_nll",), 1.0),
-    ("ECE under shift, both with temperature", ("corrupted_ts_ece", "covariate_ts_ece"), 100.0),
+    ("Errors under shift, %", ("corrupted_accuracy", "covariate_accuracy"), -100.0),
+    ("ECE under shift,\nboth with temperature", ("corrupted_ts_ece", "covariate_ts_ece"), 100.0),
 )
 
 
@@ -86,7 +87,7 @@ def overview(found: Mapping[str, Rows]) -> Figure:
     from matplotlib.lines import Line2D
 
     settings = settings_of(found)
-    figure = new_figure(10.5, 1.1 + 0.62 * len(settings))
+    figure = new_figure(11.5, 1.1 + 0.62 * len(settings))
     axes = figure.subplots(1, len(OVERVIEW), sharey=True)
     drawn: dict[str, str] = {}
     for one, (title, metrics, scale) in zip(axes, OVERVIEW, strict=True):

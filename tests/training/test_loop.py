@@ -139,10 +139,32 @@ def test_equal_errors_keep_the_later_epoch_and_no_test_split_is_fine(tmp_path: P
     scaler = calibration.load(tmp_path / run_folder.CALIBRATOR)
     assert scaler.transform(torch.zeros(2, 1)).tolist() == [[pytest.approx(error, rel=1e-5)]] * 2
     assert "No spread was predicted" in result["variance"]["note"]
-    assert is_better(-1.0, -1.0, "regression")
-    assert not is_better(1.0, 1.0, "classification")
-    assert is_better(None, None, "classification")
-    assert not is_better(float("nan"), None, "regression")
+    assert is_better(None, None, on_ties=False)
+    assert not is_better(float("nan"), None, on_ties=True)
+
+
+@pytest.mark.parametrize("imitate", ["", "released-protocol"])
+def test_of_equally_accurate_epochs_the_lowest_nll_is_taken(imitate: str, tmp_path: Path) -> None:
+    """Easy classes: all epochs are right, and confidence grows. The released code takes the first."""
+    x = torch.cat([torch.randn(40, 2) * 0.1 + 3, torch.randn(40, 2) * 0.1 - 3])
+    y, ids = torch.arange(2).repeat_interleave(40), torch.arange(80)
+    part = MemorySplit(x, y, ids)
+    settings = Settings(
+        epochs=4, batch=16, optimiser=Choice("sgd", {"lr": 0.01}), accelerator="cpu", imitate=imitate
+    )
+    setup = Setup(
+        DataSplits("made", "classification", part, part, part, 2), nn.Linear(2, 2), build_method("erm")
+    )
+    run_folder.prepare(tmp_path)
+    result = run(make_fabric(settings), lambda: setup, settings, tmp_path, report=silent, facts={})
+    split = "test" if imitate else "validation"
+    found = [row[split] for row in rows_of(tmp_path)]
+    assert result["selection"]["score"] == max(row["accuracy"] for row in found)
+    ties = [row for row in found if row["accuracy"] == result["selection"]["score"]]
+    assert len(ties) > 1
+    first, lowest = found.index(ties[0]) + 1, found.index(min(ties, key=lambda row: row["nll"])) + 1
+    assert first != lowest
+    assert result["best_epoch"] == (first if imitate else lowest)
 
 
 def test_clipping_bounds_the_step(tmp_path: Path) -> None:

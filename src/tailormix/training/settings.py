@@ -44,7 +44,8 @@ class Settings:
         optimiser, schedule: by name, with their options.
         embeddings: ``every`` measures those of all training rows once in so many epochs, and steps look them
             up (:class:`tailormix.EmbeddingBank`); 0 measures those of the batch in every step, as the paper.
-        select: the epoch whose weights count: ``best`` on the validation split, or the ``last``.
+        select: the epoch whose weights count: the ``last``, or the ``best`` on the validation split, which is
+            the most accurate (of equally accurate ones that with the lowest NLL), or has the lowest error.
         clip: largest norm of the gradient; 0 for no limit.
         precision: as Lightning Fabric names it.
         accelerator: ``auto``, ``cpu``, ``cuda`` or ``mps``.

@@ -19,14 +19,14 @@ from tailormix.training.seeding import Sampler, Stream, derive, share
 from tailormix.training.signals import Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from lightning_fabric import Fabric
     from torch import Tensor, nn
 
     from tailormix.components import Criterion
-    from tailormix.data.splits import DataSplits, Task
+    from tailormix.data.splits import DataSplits
     from tailormix.method import Method
     from tailormix.strength import AutoStrength
     from tailormix.training.progress import Reporter
@@ -217,18 +217,21 @@ class Trainer:
             raise self.non_finite(f"{error} (seen in validation)", self.steps_done - 1) from error
         if score is not None and not math.isfinite(score):
             raise self.non_finite("the score is not finite (seen in validation)", self.steps_done - 1)
+        split = evaluating.selecting_split(self.settings)
         row: dict[str, Any] = {
             "epoch": state.epoch + 1,
             "lr": self.optimiser.param_groups[0]["lr"],
             "loss": self.mean_over_ranks(state.loss) / self.sampler.steps,
-            evaluating.selecting_split(self.settings): metrics,
+            split: metrics,
             "seconds": state.seconds + time.monotonic() - started,
         }
         if setup.auto is not None and outputs is not None:
             row["strength"] = setup.auto.strength
             setup.auto.observe(outputs, setup.data.validation.targets.cpu())
             state.strength = setup.auto.state_dict()
-        if self.settings.select == "last" or is_better(score, state.best_score, setup.data.task):
+        best = state.history[state.best_epoch - 1][split] if state.best_epoch else {}
+        on_ties = wins_ties(metrics, best, imitate=bool(self.settings.imitate))
+        if self.settings.select == "last" or is_better(score, state.best_score, on_ties=on_ties):
             state.best_epoch, state.best_score = row["epoch"], score
             state.best_weights = checkpoint.module_tensors(setup.model)
         state.history.append(row)
@@ -336,20 +339,34 @@ def make_bank(setup: Setup, settings: Settings) -> EmbeddingBank | None:
     return EmbeddingBank(len(setup.data.train), every, layer=setup.method.embedding_layer) if every else None
 
 
-def is_better(score: float | None, best: float | None, task: Task) -> bool:
-    """Whether an epoch replaces the best one so far.
+def is_better(score: float | None, best: float | None, *, on_ties: bool) -> bool:
+    """Whether an epoch replaces the best one so far; ``on_ties`` decides between equal scores.
 
-    Without a validation split (``score`` None) the latest epoch is kept. Equal scores keep the earlier epoch
-    for classes, where accuracy has many ties, and the later one for regression, as the released code does.
-    NaN is never the best.
+    Without a validation split (``score`` None) the latest epoch is kept. NaN is never the best.
 
-    >>> is_better(0.5, 0.5, "classification"), is_better(-0.5, -0.5, "regression")
+    >>> is_better(0.5, 0.5, on_ties=False), is_better(0.5, 0.5, on_ties=True)
     (False, True)
-    >>> is_better(math.nan, None, "regression")
+    >>> is_better(math.nan, None, on_ties=True)
     False
     """
     if score is not None and math.isnan(score):
         return False
     if score is None or best is None:
         return True
-    return score >= best if task == "regression" else score > best
+    return score > best or (score == best and on_ties)
+
+
+def wins_ties(metrics: Mapping[str, float], best: Mapping[str, float], *, imitate: bool) -> bool:
+    """Whether an epoch replaces the best one so far where their scores are equal.
+
+    Accuracy has many ties, and the first epoch of a tie is the least trained: the lower NLL wins. The
+    released code keeps the first one for classes, and the last one for regression.
+
+    >>> wins_ties({"accuracy": 1.0, "nll": 0.1}, {"accuracy": 1.0, "nll": 0.7}, imitate=False)
+    True
+    >>> wins_ties({"accuracy": 1.0, "nll": 0.1}, {"accuracy": 1.0, "nll": 0.7}, imitate=True)
+    False
+    """
+    if "nll" not in metrics:
+        return True
+    return not imitate and "nll" in best and metrics["nll"] < best["nll"]

@@ -99,6 +99,8 @@ def test_an_ensemble_is_evaluated_under_shift_like_its_members(tmp_path: Path) -
     (row,) = (row for row in read_csv(tmp_path / "small.csv") if row["row"] == "pair")
     assert float(row["corrupted_nll"]) <= sum(nll) / 2 + 1e-6
     assert float(row["corrupted_ts_accuracy"]) == float(row["corrupted_accuracy"])
+    kinds = [float(row[f"{kind}_accuracy"]) for kind in ("contrast", "pixelate")]
+    assert sum(kinds) / 2 == pytest.approx(float(row["corrupted_accuracy"]), abs=1e-6)
 
 
 def test_trees_are_evaluated_under_shift_too(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tailormix.data.corrupt import CORRUPTIONS
 from tailormix.reports.numbers import NONE, markdown_table
 from tailormix.studies.summary import (
     RANKED,
@@ -42,11 +43,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Section:
-    """Columns that belong together, shown where any of them has values."""
+    """Columns that belong together, shown where any of them has values.
+
+    ``detail``: only rows that have values are shown, and differences alone.
+    """
 
     title: str
     columns: tuple[Column, ...]
     text: str = ""
+    detail: bool = False
 
 
 T = "T is the temperature, fitted on clean validation rows; columns with T have candidates chosen with T."
@@ -75,6 +80,15 @@ SECTIONS = (
             Column("NLL, both + T", "corrupted_ts_nll", "corrupted_ts_nll", 1, 3),
         ),
         f"Means over all corruptions and severities. {T}",
+    ),
+    *(
+        Section(
+            f"{title} by kind of corruption",
+            tuple(Column(kind, f"{kind}_{metric}", f"{kind}_{metric}") for kind in CORRUPTIONS),
+            "Means over severities, of rows that were trained since each kind is written down.",
+            detail=True,
+        )
+        for title, metric in (("Accuracy", "accuracy"), ("ECE with T", "ts_ece"))
     ),
     Section(
         "Rows beyond the training data",
@@ -195,7 +209,8 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     columns = _columns(study, rows, section)
     by = next((name for name in RANKED if any(column.ours == name for column in columns)), None)
     values = {name: comparable(rows, name) for column in columns for name in (column.ours, column.theirs)}
-    names = [name for name in study.rows if any(row["row"] == name for row in rows)]
+    shown = [row for row in rows if not section.detail or any(row.get(column.ours) for column in columns)]
+    names = [name for name in study.rows if any(row["row"] == name for row in shown)]
     order = None if by is None else ranking(values[by], names)
     header = ["", *(column.title + ", %" * (column.ours in RELATIVE) for column in columns)]
     header += [] if by is None else ["wins"]
@@ -206,8 +221,8 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
         for column in columns:
             same = name == study.baseline and column.ours == column.theirs
             effect = over_data_sets(values[column.ours], name, values[column.theirs], study.baseline)
-            shown = (100, 1) if column.ours in RELATIVE else (column.scale, column.digits)
-            cells.append("0" if same else effect_text(effect, *shown))
+            scale = (100, 1) if column.ours in RELATIVE else (column.scale, column.digits)
+            cells.append("0" if same else effect_text(effect, *scale))
         if by is not None:
             wins = win_rate(values[by], name, values[by], study.baseline)
             cells.append(NONE if name == study.baseline else share_text(wins))
@@ -227,7 +242,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
 def _values(study: Study, here: Rows, data: str, sections: Iterable[Section]) -> list[str]:
     """Mean ± standard deviation over seeds of every metric on one data set, of its rows ``here``."""
     columns: dict[str, Column] = {}
-    for section in sections:
+    for section in (each for each in sections if not each.detail):
         for column in _columns(study, here, section):
             for name in (column.ours, column.theirs):
                 if _has(here, name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tailormix.atomic import write_atomically
@@ -29,6 +30,8 @@ CLASSIFICATION = ("accuracy", "gap", "ece", "nll", "brier", "aurc")
 REGRESSION = ("rmse", "gaussian_nll", "coverage", "ence", "qce")
 DETECTION = ("auroc", "fpr95")
 METRICS = (*CLASSIFICATION, *REGRESSION, *DETECTION)
+#: of these every kind of corruption has its own columns, as the mean over severities
+BY_KIND = ("accuracy", "ece")
 #: stages of a result, and the prefix of their columns
 STAGES = {"before": "", "after temperature": "ts_", "after variance scaling": "vs_"}
 LAST = (
@@ -111,14 +114,30 @@ def metrics_of(result: Mapping[str, Any]) -> dict[str, float]:
     {'ece': 0.1, 'ts_ece': 0.02}
     >>> metrics_of({"test": {}, "shifts": {"corrupted": {"before": {"ece": 0.3}}}})
     {'corrupted_ece': 0.3}
+    >>> parts = {"jpeg-1": {"before": {"ece": 0.1}}, "jpeg-5": {"before": {"ece": 0.4}}}
+    >>> metrics_of({"test": {}, "shifts": {"corrupted": {"parts": parts}}})
+    {'jpeg_ece': 0.25}
     """
-    found = {}
+    found: dict[str, float] = {}
     for part, stages in (("", result["test"]), *result.get("shifts", {}).items()):
         for stage, prefix in STAGES.items():
             for name, value in stages.get(stage, {}).items():
                 if name in METRICS:
                     found[f"{part}_{prefix}{name}" if part else f"{prefix}{name}"] = value
+        found |= _by_kind(stages.get("parts", {}))
     return found
+
+
+def _by_kind(parts: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, float]:
+    """Means over severities of corrupted parts, ``KIND-SEVERITY``, by column."""
+    values: dict[str, list[float]] = {}
+    for part, stages in parts.items():
+        kind = part.rpartition("-")[0]
+        for stage, prefix in STAGES.items():
+            for name in BY_KIND:
+                if name in stages.get(stage, {}):
+                    values.setdefault(f"{kind}_{prefix}{name}", []).append(stages[stage][name])
+    return {column: fmean(each) for column, each in values.items()}
 
 
 def after_calibration(metric: str) -> bool:

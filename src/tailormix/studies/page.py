@@ -45,7 +45,7 @@ class Column:
 class Section:
     """Columns that belong together, shown where any of them has values.
 
-    ``detail``: only rows that have values are shown, and differences alone.
+    ``detail``: differences alone are shown, of rows that have some.
     """
 
     title: str
@@ -165,7 +165,7 @@ def study_page(study: Study, rows: Rows) -> str:
 
 def study_tables(study: Study, rows: Rows) -> str:
     """Comparisons with the baseline, where it has been run, and values: over all data sets and on each."""
-    found = _sections(rows)
+    found = _sections(study, rows)
     lines: list[str] = []
     for section in found if _has_baseline(study, rows) else ():
         lines += [
@@ -183,13 +183,19 @@ def study_tables(study: Study, rows: Rows) -> str:
         if len(data_sets) > 1 and _has_baseline(study, here):
             baseline = study.rows[study.baseline].title.lower()
             lines += [f"Differences from {baseline} on {data}, with 95 % t intervals over seeds:", ""]
-            for section in _sections(here):
+            for section in _sections(study, here):
                 lines += [f"*{section.title}*", "", *_compared(study, here, section), ""]
     return "\n".join(lines).rstrip()
 
 
-def _sections(rows: Rows) -> list[Section]:
-    return [section for section in SECTIONS if any(_has(rows, column.ours) for column in section.columns)]
+def _sections(study: Study, rows: Rows) -> list[Section]:
+    """Those with values; of details the baseline must have some, to compare with."""
+    baseline = [row for row in rows if row["row"] == study.baseline]
+    return [
+        section
+        for section in SECTIONS
+        if any(_has(baseline if section.detail else rows, column.ours) for column in section.columns)
+    ]
 
 
 def _has_baseline(study: Study, rows: Rows) -> bool:
@@ -209,8 +215,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     columns = _columns(study, rows, section)
     by = next((name for name in RANKED if any(column.ours == name for column in columns)), None)
     values = {name: comparable(rows, name) for column in columns for name in (column.ours, column.theirs)}
-    shown = [row for row in rows if not section.detail or any(row.get(column.ours) for column in columns)]
-    names = [name for name in study.rows if any(row["row"] == name for row in shown)]
+    names = [name for name in study.rows if any(row["row"] == name for row in rows)]
     order = None if by is None else ranking(values[by], names)
     header = ["", *(column.title + ", %" * (column.ours in RELATIVE) for column in columns)]
     header += [] if by is None else ["wins"]
@@ -228,7 +233,8 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
             cells.append(NONE if name == study.baseline else share_text(wins))
         if order is not None:
             cells.append(f"{order.ranks[name]:.1f}")
-        body.append(cells)
+        if not section.detail or any(cell != NONE for cell in cells[1:]):
+            body.append(cells)
     if order is None:
         return markdown_table(header, body)
     note = (

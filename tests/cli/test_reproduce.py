@@ -152,12 +152,21 @@ def test_the_readme_quotes_the_page() -> None:
         name: (ROOT / "docs" / "results" / f"{name}.md").read_text("utf-8") for name in ("scratch", "tuned")
     }
     quoted = re.findall(r"^\| (.+?) \| (.+ ± .+) \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
-    assert len(quoted) == 8
+    assert len(quoted) == 10
     for row, numbers in quoted:
         results = pages["tuned" if row.endswith(", tuned") else "scratch"]
         start = f"| {row.removesuffix(', tuned')} |"
         lines = [line for line in results.splitlines() if line.startswith(start)]
         assert any(all(number in line for number in numbers.split(" | ")) for line in lines), row
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/results.md", "docs/methods.md"])
+def test_every_interval_that_is_quoted_stands_on_a_page_of_results(name: str) -> None:
+    made = "".join(path.read_text("utf-8") for path in pages(ROOT / "docs" / "results"))
+    text = " ".join((ROOT / name).read_text("utf-8").split())
+    quoted = re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", text)
+    assert quoted
+    assert [each for each in quoted if each not in made] == []
 
 
 def test_a_dry_run_starts_nothing_and_names_what_is_missing(tmp_path: Path) -> None:

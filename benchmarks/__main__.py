@@ -149,7 +149,7 @@ def costs(
 def estimators(
     out: Annotated[Path, typer.Option(help="File for the scores.")] = DOCS / "estimators.json",
     page: Annotated[Path, typer.Option(help="Page with the tables.")] = DOCS / "estimators.md",
-    seeds: Annotated[int, typer.Option(min=1, max=8, help="Splits of each data set.")] = 2,
+    seeds: Annotated[int, typer.Option(min=1, max=2, help="Splits of each data set.")] = 2,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
     quick: Quick = False,
     tables_only: Annotated[

@@ -2,7 +2,7 @@
 
 Every score goes to ``docs/estimators.json`` and the tables of them into ``docs/estimators.md``. Tables of
 KEEL and UCI take part where the folder of data sets has them. Defaults were chosen on other splits than those
-reported: on seeds of 100 and above, and on the splits 0 and 1 of UCI.
+reported: on seeds of 100 and above, and on the splits 0 to 7 of UCI.
 """
 
 from __future__ import annotations

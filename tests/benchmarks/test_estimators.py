@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from helpers import ROOT
 from tailormix.integrations.sklearn import MixupClassifier, MixupRegressor
-from tailormix.integrations.sklearn.options import WEAK
+from tailormix.integrations.sklearn.options import REGRESSOR_ALPHA
 from tailormix.studies.raw import read_csv
 
 PAGE = ROOT / "docs" / "estimators.md"
@@ -74,7 +74,7 @@ def test_the_regressors_method_is_the_best_on_validation_rows_of_the_study() -> 
         for setting, tables in found.items()
     }
     means = {setting: fmean(values) for setting, values in gains.items()}
-    best = "regmixup", json.dumps({"method.alpha": WEAK})
+    best = "regmixup", json.dumps({"method.alpha": REGRESSOR_ALPHA})
     assert min(means, key=lambda setting: means[setting]) == best
     assert all(means[setting] > 0 for setting in means if setting != best and setting[0] != "erm")
     shown = f"by {-means[best]:.3f} ± {stdev(gains[best]) / 10**0.5:.3f} (standard error over tables)"

@@ -172,6 +172,27 @@ def test_differences_on_each_data_set_by_hand(finished: tuple[Study, Path]) -> N
     assert "| mixup | +0.00 [+0.00, +0.00] |" in circles
 
 
+def test_kinds_of_corruption_are_compared_where_the_baseline_has_them(finished: tuple[Study, Path]) -> None:
+    study, _ = finished
+    kinds = {"accuracy": "0.5", "jpeg_accuracy": "0.5", "contrast_accuracy": "0.25"}
+    rows = [
+        {"data": "moons", "row": "erm", "seed": "0", **kinds},
+        {"data": "moons", "row": "mixup", "seed": "0", **kinds, "jpeg_accuracy": "0.75"},
+        {"data": "moons", "row": "trees", "seed": "0", "accuracy": "0.5"},
+        {"data": "circles", "row": "erm", "seed": "0", "accuracy": "0.5"},
+        {"data": "circles", "row": "mixup", "seed": "0", **kinds},
+    ]
+    whole, _, each = study_page(study, rows).partition("## moons")
+    moons, _, circles = each.partition("## circles")
+    for part in (whole, moons):
+        table = part.partition("Accuracy by kind of corruption")[2]
+        assert "|  | contrast | jpeg |" in table
+        assert "| +0.00 | +25.00 |" in table
+        assert "trees" not in table  # it has no kinds
+    assert "jpeg" not in moons.partition("Differences from")[0]  # values stay narrow
+    assert "by kind" not in circles  # its baseline has none
+
+
 def test_a_study_of_its_baseline_alone_has_nothing_to_draw(finished: tuple[Study, Path]) -> None:
     study, folder = finished
     rows = [row for row in read_csv(folder / "small.csv") if row["row"] == study.baseline]

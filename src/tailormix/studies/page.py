@@ -85,7 +85,7 @@ SECTIONS = (
         Section(
             f"{title} by kind of corruption",
             tuple(Column(kind, f"{kind}_{metric}", f"{kind}_{metric}") for kind in CORRUPTIONS),
-            "Means over severities, of rows that were trained since each kind is written down.",
+            "Means over severities, of runs that recorded each kind.",
             detail=True,
         )
         for title, metric in (("Accuracy", "accuracy"), ("ECE with T", "ts_ece"))
@@ -227,7 +227,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
             same = name == study.baseline and column.ours == column.theirs
             effect = over_data_sets(values[column.ours], name, values[column.theirs], study.baseline)
             scale = (100, 1) if column.ours in RELATIVE else (column.scale, column.digits)
-            cells.append("0" if same else effect_text(effect, *scale))
+            cells.append("0" if same and effect.n else effect_text(effect, *scale))
         if by is not None:
             wins = win_rate(values[by], name, values[by], study.baseline)
             cells.append(NONE if name == study.baseline else share_text(wins))

@@ -65,7 +65,7 @@ METHODS = (
 OVERVIEW = (
     ("ECE, nothing calibrated", ("ece",), 100.0),
     ("NLL, both with temperature", ("ts_nll",), 1.0),
-    ("Errors under shift, %", ("corrupted_accuracy", "covariate_accuracy"), -100.0),
+    ("Errors under shift, points", ("corrupted_accuracy", "covariate_accuracy"), -100.0),
     ("ECE under shift,\nboth with temperature", ("corrupted_ts_ece", "covariate_ts_ece"), 100.0),
 )
 

@@ -127,7 +127,9 @@ def test_real_targets_take_weak_regmixup() -> None:
 def test_what_cannot_set_itself() -> None:
     with pytest.raises(ValueError, match="is for classes, and y has real targets"):
         regressor(method="sk-mixup", method_options={"tau_max": "auto"}).fit(X, REAL)
-    with pytest.raises(ValueError, match=r"go with one method, got \{'tau_std': 1.0\} with method='auto'"):
+    with pytest.raises(
+        ValueError, match=r"go with the name of a method, got \{'tau_std': 1.0\} with method='auto'"
+    ):
         classifier(method="auto", method_options={"tau_std": 1.0}).fit(X, Y)
     with pytest.raises(ValueError, match="only tau_max can be set automatically"):
         classifier(method="sk-mixup", method_options={"tau_std": "auto"}).fit(X, Y)

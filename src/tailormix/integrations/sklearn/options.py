@@ -100,7 +100,7 @@ def options_of(estimator: Any) -> Options:
 #: what method="auto" chooses from for classes; all but the first set their strength by the rows held out
 PORTFOLIO = ("erm", "mixup", "sk-mixup", "regmixup", "sk-regmixup")
 #: of RegMixup, which method="auto" is for real targets: strong mixing adds to their errors
-WEAK = 0.05
+REGRESSOR_ALPHA = 0.05
 
 
 def methods_of(
@@ -119,9 +119,11 @@ def methods_of(
     """
     if isinstance(method, str) and method == AUTO:
         if options:
-            raise ValueError(f"method_options go with one method, got {dict(options)} with method='auto'")
+            raise ValueError(
+                f"method_options go with the name of a method, got {dict(options)} with method='auto'"
+            )
         if classes is None:
-            return {"regmixup": (build_method("regmixup", alpha=WEAK), False)}
+            return {"regmixup": (build_method("regmixup", alpha=REGRESSOR_ALPHA), False)}
         return {name: (replace(build_method(name), num_classes=classes), name != "erm") for name in PORTFOLIO}
     name, auto = method if isinstance(method, str) else type(method).__name__, False
     if isinstance(method, str):

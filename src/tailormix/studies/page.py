@@ -45,7 +45,7 @@ class Column:
 class Section:
     """Columns that belong together, shown where any of them has values.
 
-    ``detail``: differences alone are shown, of rows that have some.
+    ``detail``: differences alone are shown, of rows that have some; of several data sets on each alone.
     """
 
     title: str
@@ -166,8 +166,12 @@ def study_page(study: Study, rows: Rows) -> str:
 def study_tables(study: Study, rows: Rows) -> str:
     """Comparisons with the baseline, where it has been run, and values: over all data sets and on each."""
     found = _sections(study, rows)
+    data_sets = [data for data in study.data if any(row["data"] == data for row in rows)]
+    each = len(data_sets) <= MOST_TABLES
     lines: list[str] = []
     for section in found if _has_baseline(study, rows) else ():
+        if section.detail and each and len(data_sets) > 1:
+            continue  # kinds differ from data set to data set
         lines += [
             f"## {section.title}",
             "",
@@ -176,8 +180,7 @@ def study_tables(study: Study, rows: Rows) -> str:
             *_compared(study, rows, section),
             "",
         ]
-    data_sets = [data for data in study.data if any(row["data"] == data for row in rows)]
-    for data in data_sets if len(data_sets) <= MOST_TABLES else ():
+    for data in data_sets if each else ():
         here = [row for row in rows if row["data"] == data]
         lines += [f"## {data}", "", *_values(study, here, data, found), ""]
         if len(data_sets) > 1 and _has_baseline(study, here):

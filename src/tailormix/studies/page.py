@@ -171,7 +171,7 @@ def study_tables(study: Study, rows: Rows) -> str:
     lines: list[str] = []
     for section in found if _has_baseline(study, rows) else ():
         if section.detail and each and len(data_sets) > 1:
-            continue  # kinds differ from data set to data set
+            continue  # shown below, on each data set
         lines += [
             f"## {section.title}",
             "",

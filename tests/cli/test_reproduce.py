@@ -160,13 +160,32 @@ def test_the_readme_quotes_the_page() -> None:
         assert any(all(number in line for number in numbers.split(" | ")) for line in lines), row
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/results.md", "docs/methods.md"])
+INTERVAL = r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]"
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/methods.md"])
 def test_every_interval_that_is_quoted_stands_on_a_page_of_results(name: str) -> None:
     made = "".join(path.read_text("utf-8") for path in pages(ROOT / "docs" / "results"))
     text = " ".join((ROOT / name).read_text("utf-8").split())
-    quoted = re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", text)
+    quoted = re.findall(INTERVAL, text)
     assert quoted
     assert [each for each in quoted if each not in made] == []
+
+
+def test_every_interval_of_the_results_stands_in_a_row_it_names_on_a_page_it_links() -> None:
+    docs = ROOT / "docs"
+    parts = re.split(r"\n(?=\d\. |- |\n)", (docs / "results.md").read_text("utf-8"))
+    items = [" ".join(part.split()) for part in parts]
+    quotes = [(item, quote) for item in items for quote in re.findall(INTERVAL, item)]
+    assert len(quotes) > 20
+    for item, quote in quotes:
+        linked = set(re.findall(r"\]\((results/\w+\.md)", item))
+        lines = [line for page in linked for line in (docs / page).read_text("utf-8").splitlines()]
+        rows = [line.split("|")[1].strip() for line in lines if line.startswith("| ") and quote in line]
+        names = [
+            "four models" if "ensemble of 4" in row else re.split(r",| \(", row)[0].lower() for row in rows
+        ]
+        assert any(name in item.lower() for name in names), (quote, rows)
 
 
 def test_a_dry_run_starts_nothing_and_names_what_is_missing(tmp_path: Path) -> None:

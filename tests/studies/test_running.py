@@ -278,7 +278,7 @@ def test_runs_that_the_file_has_are_not_repeated_where_their_folders_are_gone(
 
 
 def test_a_search_goes_on_from_the_file(tmp_path: Path) -> None:
-    """A further seed trains what the searching one chose by the file; with another search all train anew."""
+    """A further seed trains what the searching one chose by the file; another search trains its own."""
     file = tmp_path / "small.toml"
     file.write_text("search_seeds = 1\n" + SMALL)
     arguments = ("study", str(file), "--data", "moons", "--rows", "mixup", "--results", str(tmp_path))
@@ -296,6 +296,38 @@ def test_a_search_goes_on_from_the_file(tmp_path: Path) -> None:
     assert call(*arguments, "--seeds", "0", "--out", str(tmp_path / "third")).exit_code == 0
     new = [row for row in read_csv(tmp_path / "small.csv") if row["seed"] == "0"]
     assert [json.loads(row["candidate"])["method.alpha"] for row in new] == [0.2, 0.4]
+
+
+def test_a_wider_search_trains_its_new_candidates_alone(tmp_path: Path) -> None:
+    """And a narrower one trains its choice again where the file has no test metrics of it."""
+    file = tmp_path / "small.toml"
+    arguments = ("study", str(file), "--data", "moons", "--rows", "mixup", "--seeds", "0")
+
+    def searched(alphas: str, out: str, results: Path | None = None) -> list[dict[str, str]]:
+        file.write_text(SMALL.replace("budget = 2", "budget = 4").replace("[0.1, 0.5, 1.0]", alphas))
+        done = call(*arguments, "--out", str(tmp_path / out), "--results", str(results or tmp_path))
+        assert done.exit_code == 0, done.output
+        return [
+            {name: value for name, value in row.items() if name not in ("seconds", "commit")}
+            for row in read_csv((results or tmp_path) / "small.csv")
+        ]
+
+    searched("[0.1, 1.0]", "first")
+    wider = searched("[0.1, 1.0, 2.0]", "second")
+    assert len(list((tmp_path / "second").rglob(RESULT))) == 1
+    assert wider == searched("[0.1, 1.0, 2.0]", "anew", tmp_path / "anew")
+    assert {row["chosen"] for row in wider} == {"0", "1"}
+    for row in wider:
+        assert (row["accuracy"] == "") == (row["chosen"] == "0")
+        assert (row["ts_accuracy"] == "") == (row["ts_chosen"] == "0")
+
+    (loser, *_) = [row for row in wider if "1" not in (row["chosen"], row["ts_chosen"])]
+    alpha = json.loads(loser["candidate"])["method.alpha"]
+    (again,) = searched(f"[{alpha}]", "third")
+    assert len(list((tmp_path / "third").rglob(RESULT))) == 1
+    assert (again["chosen"], again["ts_chosen"]) == ("1", "1")
+    assert again["validation_nll"] == loser["validation_nll"]
+    assert float(again["accuracy"]) > 0.5
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def _collect(
         path = results / f"{study.name}.csv"
         if rows:
             update_csv(rows, path)
-            typer.echo(f"{path} written: {len(rows)} runs from {out}", err=True)
+            typer.echo(f"{path} written: {len(rows)} runs", err=True)
         data_sets = {data for data, _ in cells}
         shown = [row for row in read_csv(path) if row["data"] in data_sets]
     if as_json:

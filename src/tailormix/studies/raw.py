@@ -13,7 +13,7 @@ from tailormix.calibration.ensemble import disagreement, ensemble
 from tailormix.calibration.predictions import load_predictions
 from tailormix.experiments.record import read_record
 from tailormix.experiments.shifts import shifted_predictions
-from tailormix.studies.running import choose, is_earlier, needed_runs, result_of, validation_nll
+from tailormix.studies.running import choose, is_measured, result_of, validation_nll
 from tailormix.training.evaluating import FILES, calibrated_metrics, shift_metrics
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def collect(
     """A row for every finished run of the cells. Test metrics are those of chosen candidates alone.
 
     Metrics without a temperature are those of the lowest validation NLL without one, metrics with a
-    temperature those of the lowest validation NLL with one. Where folders of a seed are missing and the CSV
-    file has all its runs, its lines stay as they are.
+    temperature those of the lowest validation NLL with one. A run whose folder is missing has its line of the
+    CSV file.
     """
     rows: list[dict[str, Any]] = []
     for data, row in cells:
@@ -63,13 +63,13 @@ def collect(
             continue
         plain, scaled = (choose(study, data, row, out, seeds, scaled=after) for after in (False, True))
         for seed in seeds:
-            needed = needed_runs(study, data, row, out, seed)
-            if is_earlier(study, needed) and any(result_of(run) is None for run in needed):
-                continue
             for run in study.runs(data, row, out, [seed]):
+                chosen = plain.get(seed) == run and is_measured(study, run, scaled=False)
+                ts_chosen = scaled.get(seed) == run and is_measured(study, run, scaled=True)
                 if (result := result_of(run)) is not None:
-                    best = plain.get(seed) == run, scaled.get(seed) == run
-                    rows.append(describe(run, result, chosen=best[0], ts_chosen=best[1]))
+                    rows.append(describe(run, result, chosen=chosen, ts_chosen=ts_chosen))
+                elif (line := study.line(run)) is not None:
+                    rows.append(_line_again(run, line, chosen=chosen, ts_chosen=ts_chosen))
     return rows
 
 
@@ -85,7 +85,7 @@ def describe(run: Run, result: Mapping[str, Any], *, chosen: bool, ts_chosen: bo
         "data": run.data,
         "row": run.row.name,
         "seed": run.seed,
-        "candidate": json.dumps(run.candidate) if run.candidate else "",
+        "candidate": _candidate(run),
         "chosen": int(chosen),
         "ts_chosen": int(ts_chosen),
         "validation_nll": validation_nll(result, scaled=False),
@@ -105,6 +105,21 @@ def describe(run: Run, result: Mapping[str, Any], *, chosen: bool, ts_chosen: bo
         "torch": versions.get("torch"),
         "tailormix": versions.get("tailormix"),
     }
+
+
+def _line_again(run: Run, line: Mapping[str, str], *, chosen: bool, ts_chosen: bool) -> dict[str, Any]:
+    """A line of the CSV file, with the metrics that the run is chosen for now."""
+    facts = {"candidate": _candidate(run), "chosen": int(chosen), "ts_chosen": int(ts_chosen)}
+    metrics = {
+        name: value if (ts_chosen if after_calibration(name) else chosen) else ""
+        for name, value in line.items()
+        if name not in (*FACTS, *LAST)
+    }
+    return {**line, **facts, **metrics}
+
+
+def _candidate(run: Run) -> str:
+    return json.dumps(run.candidate) if run.candidate else ""
 
 
 def metrics_of(result: Mapping[str, Any]) -> dict[str, float]:

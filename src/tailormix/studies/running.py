@@ -66,9 +66,15 @@ def _phases(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) 
         return
     searching = study.shared_search(row)
     for phase in (seeds,) if searching is None else (searching, seeds):
-        cells = [needed_runs(study, data, row, out, seed) for seed in phase]
-        new = [run for runs in cells if not is_earlier(study, runs) for run in runs]
-        yield [run for run in new if result_of(run) is None]
+        needed = [run for seed in phase for run in needed_runs(study, data, row, out, seed)]
+        yield [run for run in needed if score(study, run, scaled=False) is None]
+    unmeasured = {
+        run.path: run
+        for scaled in (False, True)
+        for run in choose(study, data, row, out, seeds, scaled=scaled).values()
+        if not is_measured(study, run, scaled=scaled)
+    }
+    yield list(unmeasured.values())
 
 
 def needed_runs(study: Study, data: str, row: Row, out: Path, seed: int) -> list[Run]:
@@ -81,9 +87,12 @@ def needed_runs(study: Study, data: str, row: Row, out: Path, seed: int) -> list
     return [run for run in runs if run.candidate in best]
 
 
-def is_earlier(study: Study, runs: Iterable[Run]) -> bool:
-    """Whether the CSV file of earlier calls has all of these runs."""
-    return all(study.line(run) is not None for run in runs)
+def is_measured(study: Study, run: Run, *, scaled: bool) -> bool:
+    """Whether a run has test metrics: in its folder, or in the CSV file, which holds those of chosen runs."""
+    line = study.line(run)
+    return result_of(run) is not None or (
+        line is not None and line["ts_chosen" if scaled else "chosen"] == "1"
+    )
 
 
 def result_of(run: Run) -> dict[str, Any] | None:

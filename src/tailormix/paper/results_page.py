@@ -28,8 +28,8 @@ disagrees. *Equal* is decided by an equivalence test (two one-sided paired t-tes
 is printed: it agrees where the difference is shown to be smaller, and disagrees where it is shown to be
 larger. A mean agrees with the paper's within 2 standard errors (SE). Two frequencies are compared by a
 test of proportions, a fact of a figure by the printed bound. All else is not decided by these runs:
-neither agreement nor contradiction. What is not run are tables of the paper, which need GPUs, and rows that
-the study `scratch`, the paper's regime at the size of a CPU, does not have yet.
+neither agreement nor contradiction. What is not run are tables of the paper, which need GPUs; the study
+`scratch` has its regime at the size of a CPU.
 """
 INTRODUCTION = """# The paper's tables, figures and claims
 

@@ -102,7 +102,10 @@ def test_wrong_options(tmp_path: Path, options: dict[str, int], message: str) ->
         ({"y": np.zeros(201)}, "expected y of whole numbers, got float64"),
         ({"y": np.full(201, 3)}, "expected classes 0 to 2, or -1 for none, got 3 to 3"),
         ({"y": np.r_[-1, np.zeros(200, int)]}, "a class in every row of the part 'train', got 1 of 120 rows"),
-        ({"part": np.repeat("test", 201), "y": np.zeros(201, int)}, "expected a part 'train', got test"),
+        (
+            {"part": np.repeat("test", 201), "y": np.zeros(201, int)},
+            "expected rows with a class, in the part 'train', got test",
+        ),
         ({"part": None}, "expected arrays named x and y and part"),
         ({"x": np.full((201, 2), np.nan)}, "expected finite numbers"),
     ],

@@ -66,6 +66,9 @@ def test_texts_of_the_user(tmp_path: Path) -> None:
     assert found.parts == ("train", "test", "new")
     with pytest.raises(ValueError, match=r"unknown column of mail\.csv 'text'"):
         read_own_texts(table)
+    with pytest.raises(ValueError, match=r"unknown column of mail\.csv 'kinds'; did you mean 'kind'"):
+        read_own_texts(table, text="body", label="kinds")
+    assert read_own_texts(table, text="body").parts == ("new", "test", "new")
     table.write_text("text,label\n,ham\n")
     with pytest.raises(DataError, match="line 2, column 'text': expected a text in every row"):
         read_own_texts(table)

@@ -40,7 +40,12 @@ Size = Annotated[
 Batch = Annotated[int, typer.Option(min=1, help="Texts or images at a time.")]
 Half = Annotated[bool, typer.Option("--half", help="Store half precision: files of half the size.")]
 Text = Annotated[str, typer.Option(help="The column of a table that holds the texts.")]
-Label = Annotated[str, typer.Option(help="The column that holds the classes; rows may have none.")]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        help="The column that holds the classes; default label. Rows may have none.", show_default=False
+    ),
+]
 
 
 def features(
@@ -56,7 +61,7 @@ def features(
     severities: Severities = "1,3,5",
     corrupt_limit: CorruptLimit = 2000,
     text: Text = "text",
-    label: Label = "label",
+    label: Label = None,
     half: Half = False,
     force: Force = False,
 ) -> None:
@@ -97,3 +102,5 @@ def features(
     typer.echo(f"{out}: {sum(parts.values())} rows ({told})")
     if "train" in parts:
         typer.echo(f"to train on them: tailormix train features --set data.path={out}")
+    elif source.kind == "texts" and Path(data).suffix != ".txt":
+        typer.echo("no row has a class: to train on them, name the column of the classes, --label COLUMN")

@@ -60,7 +60,7 @@ def load_features(
     """
     file = read_features(find_features(path, root))
     if TRAIN not in file.parts:
-        raise unusable(file.path, f"a part {TRAIN!r}", ", ".join(file.parts))
+        raise unusable(file.path, f"rows with a class, in the part {TRAIN!r}", ", ".join(file.parts))
     rows = part_rows(
         file.y,
         file.parts,

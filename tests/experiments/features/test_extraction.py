@@ -68,6 +68,13 @@ def test_from_texts_to_predictions(code: Path) -> None:
     assert [line.split(",")[1] for line in done.stdout.splitlines()] == ["prediction", "abc", "xyz"]
 
 
+def test_a_table_whose_classes_have_another_name_says_how_to_name_it(code: Path) -> None:
+    (code / "other.csv").write_text("text,kind\nabc,one\nxyz,two\n")
+    arguments = ("features", "other.csv", "--model", "mine.py:letters", "--force", "-o", "other.npz")
+    assert "no row has a class: to train on them, name the column" in call(*arguments).stdout
+    assert "other.npz: 2 rows (train 2)" in call(*arguments, "--label", "kind").stdout
+
+
 def test_a_folder_of_images(code: Path) -> None:
     for name, colour in (("red", (200, 30, 30)), ("blue", (30, 30, 200))):
         (code / "photos" / name).mkdir(parents=True)

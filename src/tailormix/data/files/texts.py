@@ -82,21 +82,26 @@ def read_banking77(root: Path) -> Texts:
     return _texts(rows, sorted({label for _, label, _ in rows}))
 
 
-def read_own_texts(path: Path, text: str = "text", label: str = "label", part: str = "part") -> Texts:
-    """The texts of a table with these columns, or of a .txt file with one text per line.
+def read_own_texts(path: Path, text: str = "text", label: str | None = None) -> Texts:
+    """The texts of a table, or of a .txt file with one text per line.
 
-    Rows without a class have the label -1, and are the part ``new`` where no column says another; those with
-    one are the part ``train``, from which validation and test rows are cut later.
+    ``text`` and ``label`` are columns; without ``label`` it is the column of that name, if there is one.
+
+    Rows without a class have the label -1, and are the part ``new`` where the column ``part`` says no other;
+    those with one are the part ``train``, from which validation and test rows are cut later.
     """
     if path.suffix.lower() == ".txt":
         lines = check_file(path, "a file of texts").read_text(encoding="utf-8").splitlines()
         return _texts([(line, None, "new") for line in lines if line.strip()], ())
     columns = read_table(path).columns
     texts = columns[checks.known(f"column of {path.name}", text, columns)]
+    if label is not None:
+        checks.known(f"column of {path.name}", label, columns)
+    given = columns.get(label or "label")
     if texts.missing.any():
         raise texts.error(int(texts.missing.argmax()), "a text in every row")
-    labels = columns[label].words() if label in columns else [None] * len(texts)
-    parts = columns[part].words() if part in columns else [None] * len(texts)
+    labels = [None] * len(texts) if given is None else given.words()
+    parts = columns["part"].words() if "part" in columns else [None] * len(texts)
     rows = [
         (str(text), label, part or ("new" if label is None else TRAIN))
         for text, label, part in zip(texts.words(), labels, parts, strict=True)

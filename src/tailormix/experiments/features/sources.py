@@ -62,14 +62,14 @@ def read_source(
     name: str,
     *,
     options: Mapping[str, Any],
-    columns: Mapping[str, str],
+    columns: Mapping[str, Any],
     size: int,
     test_limit: int | None = None,
 ) -> Source:
     """The source that a data set's name, a table or file of texts, or a folder of images stands for.
 
-    ``options`` are those of the data set, ``columns`` the names of the columns text, label and part of a
-    table. Photographs are decoded at ``size`` pixels. Test rows beyond ``test_limit`` are left out.
+    ``options`` are those of the data set, ``columns`` the names of the columns text and label of a table.
+    Photographs are decoded at ``size`` pixels. Test rows beyond ``test_limit`` are left out.
     """
     path = Path(name)
     if name in READERS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tailormix.reports.style import COLOURS, INK, QUIET, new_figure, plain_axes
+from tailormix.reports.style import BAND, COLOURS, INK, QUIET, new_figure, plain_axes
 from tailormix.studies.study import matches
 from tailormix.studies.summary import (
     RANKED,
@@ -41,16 +41,16 @@ PANELS = (
 
 #: settings of the overview: title, study, and patterns of its data sets
 SETTINGS = (
+    ("Fashion-MNIST from scratch", "scratch", "fashion-mnist"),
+    ("Fashion-MNIST from scratch, tuned", "tuned", "fashion-mnist"),
+    ("CIFAR-10 from scratch", "scratch", "cifar10"),
+    ("CIFAR-10 from scratch, tuned", "tuned", "cifar10"),
     ("Texts, 10 per class", "text", "*10shot"),
     ("Texts, all", "text", "banking77,clinc150"),
+    ("Fine-tuned texts", "finetuned", "banking*"),
+    ("Fine-tuned images", "finetuned", "tiny*"),
     ("Image features, 500", "images", "*-500"),
     ("Image features, 5000", "images", "*-5000,tiny*"),
-    ("CIFAR-10 from scratch", "scratch", "cifar10"),
-    ("Fashion-MNIST from scratch", "scratch", "fashion-mnist"),
-    ("CIFAR-10 from scratch, tuned", "tuned", "cifar10"),
-    ("Fashion-MNIST from scratch, tuned", "tuned", "fashion-mnist"),
-    ("Fine-tuned images", "finetuned", "tiny*"),
-    ("Fine-tuned texts", "finetuned", "banking*"),
     ("Tables", "tables", "*"),
 )
 #: methods of the overview: title, and their rows; from scratch with the settings of the paper
@@ -103,8 +103,11 @@ def overview(found: Mapping[str, Rows]) -> Figure:
                     y = place + 0.14 * (number - (len(METHODS) - 1) / 2)
                     _mark(one, effect, y, scale, COLOURS[number])
                     drawn[method] = COLOURS[number]
+        for place in range(0, len(settings), 2):
+            one.axhspan(place - 0.5, place + 0.5, color=BAND, alpha=0.3, linewidth=0, zorder=0)
         one.axvline(0, color=INK, linewidth=0.8)
         one.set_title(title, fontsize=9, color=INK)
+        one.set_xlabel("← better", loc="left")
         one.locator_params(axis="x", nbins=6, steps=[1, 2, 5, 10])
         plain_axes(one, grid="x")
     axes[0].set_yticks(range(len(settings)), [title for title, _ in settings])

@@ -292,6 +292,13 @@ def test_a_search_goes_on_from_the_file(tmp_path: Path) -> None:
     trained = [path.parent for path in (tmp_path / "second").rglob(RESULT)]
     assert [path.name for path in trained] == ["seed-1"] * len(chosen)
 
+    whole = (tmp_path / "small.csv").read_text()
+    alone = "".join(line for line in whole.splitlines(keepends=True) if not line.startswith("moons,mixup,0,"))
+    (tmp_path / "small.csv").write_text(alone)
+    call(*arguments, "--seeds", "1", "--finished", "--out", str(tmp_path / "nothing"))
+    assert (tmp_path / "small.csv").read_text() == alone  # what seed 0 chose is not known: nothing is erased
+    (tmp_path / "small.csv").write_text(whole)
+
     file.write_text(file.read_text().replace("[0.1, 0.5, 1.0]", "[0.2, 0.4]"))
     assert call(*arguments, "--seeds", "0", "--out", str(tmp_path / "third")).exit_code == 0
     new = [row for row in read_csv(tmp_path / "small.csv") if row["seed"] == "0"]
@@ -320,6 +327,19 @@ def test_a_wider_search_trains_its_new_candidates_alone(tmp_path: Path) -> None:
     for row in wider:
         assert (row["accuracy"] == "") == (row["chosen"] == "0")
         assert (row["ts_accuracy"] == "") == (row["ts_chosen"] == "0")
+
+    file.write_text(
+        SMALL.replace("budget = 2", "budget = 4").replace("[0.1, 0.5, 1.0]", "[0.1, 1.0, 2.0, 4.0]")
+    )
+    before = (tmp_path / "small.csv").read_text()
+    unfinished = ("--finished", "--out", str(tmp_path / "nothing"), "--results", str(tmp_path))
+    assert call(*arguments, *unfinished).exit_code == 0
+    assert (tmp_path / "small.csv").read_text() == before  # a search that is not finished erases nothing
+    searched("[0.1, 1.0, 2.0]", "second")
+    found = call(*arguments, "--json", "--out", str(tmp_path / "first"), "--results", str(tmp_path)).stdout
+    kinds = [{name: type(value) for name, value in row.items()} for row in json.loads(found)]
+    assert kinds[0]["seed"] is int
+    assert {kind["validation_nll"] for kind in kinds} == {float}
 
     (loser, *_) = [row for row in wider if "1" not in (row["chosen"], row["ts_chosen"])]
     alpha = json.loads(loser["candidate"])["method.alpha"]

@@ -45,6 +45,8 @@ LAST = (
     "torch",
     "tailormix",
 )
+#: columns that hold no number
+TEXTS = ("data", "row", "candidate", "selected_by", "run", "commit", "torch", "tailormix")
 
 
 def collect(
@@ -54,18 +56,27 @@ def collect(
 
     Metrics without a temperature are those of the lowest validation NLL without one, metrics with a
     temperature those of the lowest validation NLL with one. A run whose folder is missing has its line of the
-    CSV file.
+    CSV file. Until a search is finished, what the file says of a seed stays as it is.
     """
     rows: list[dict[str, Any]] = []
+    known = {_cell(line) for line in study.earlier}
     for data, row in cells:
         if row.ensemble is not None:
             rows += _ensembles(study, data, row, out, seeds)
             continue
         plain, scaled = (choose(study, data, row, out, seeds, scaled=after) for after in (False, True))
         for seed in seeds:
+            best, ts_best = plain.get(seed), scaled.get(seed)
+            found = (
+                best is not None
+                and ts_best is not None
+                and is_measured(study, best, scaled=False)
+                and is_measured(study, ts_best, scaled=True)
+            )
+            if not found and (data, row.name, str(seed)) in known:
+                continue
             for run in study.runs(data, row, out, [seed]):
-                chosen = plain.get(seed) == run and is_measured(study, run, scaled=False)
-                ts_chosen = scaled.get(seed) == run and is_measured(study, run, scaled=True)
+                chosen, ts_chosen = found and run == best, found and run == ts_best
                 if (result := result_of(run)) is not None:
                     rows.append(describe(run, result, chosen=chosen, ts_chosen=ts_chosen))
                 elif (line := study.line(run)) is not None:
@@ -109,13 +120,19 @@ def describe(run: Run, result: Mapping[str, Any], *, chosen: bool, ts_chosen: bo
 
 def _line_again(run: Run, line: Mapping[str, str], *, chosen: bool, ts_chosen: bool) -> dict[str, Any]:
     """A line of the CSV file, with the metrics that the run is chosen for now."""
-    facts = {"candidate": _candidate(run), "chosen": int(chosen), "ts_chosen": int(ts_chosen)}
-    metrics = {
-        name: value if (ts_chosen if after_calibration(name) else chosen) else ""
-        for name, value in line.items()
-        if name not in (*FACTS, *LAST)
+    numbers = {name: float(value) if value else None for name, value in line.items() if name not in TEXTS}
+    facts = {
+        "seed": run.seed,
+        "candidate": _candidate(run),
+        "chosen": int(chosen),
+        "ts_chosen": int(ts_chosen),
     }
-    return {**line, **facts, **metrics}
+    others = [
+        name
+        for name in line
+        if name not in (*FACTS, *LAST) and not (ts_chosen if after_calibration(name) else chosen)
+    ]
+    return {**line, **numbers, **facts, **dict.fromkeys(others)}
 
 
 def _candidate(run: Run) -> str:

@@ -68,13 +68,15 @@ def _phases(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) 
     for phase in (seeds,) if searching is None else (searching, seeds):
         needed = [run for seed in phase for run in needed_runs(study, data, row, out, seed)]
         yield [run for run in needed if score(study, run, scaled=False) is None]
-    unmeasured = {
+    tried: dict[Path, Run] = {}
+    while unmeasured := {
         run.path: run
         for scaled in (False, True)
         for run in choose(study, data, row, out, seeds, scaled=scaled).values()
-        if not is_measured(study, run, scaled=scaled)
-    }
-    yield list(unmeasured.values())
+        if run.path not in tried and not is_measured(study, run, scaled=scaled)
+    }:
+        tried |= unmeasured
+        yield list(unmeasured.values())
 
 
 def needed_runs(study: Study, data: str, row: Row, out: Path, seed: int) -> list[Run]:

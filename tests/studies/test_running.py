@@ -182,6 +182,8 @@ def test_kinds_of_corruption_are_compared_where_the_baseline_has_them(finished: 
         {"data": "circles", "row": "erm", "seed": "0", "accuracy": "0.5"},
         {"data": "circles", "row": "mixup", "seed": "0", **kinds},
     ]
+    some = {"data": "moons", "row": "pair", "accuracy": "0.5"}  # one of its runs has no kinds
+    rows += [{**some, **kinds, "seed": "0"}, {**some, "seed": "1"}]
     whole, _, each = study_page(study, rows).partition("## moons")
     moons, _, circles = each.partition("## circles")
     alone = study_page(study, [row for row in rows if row["data"] == "moons"])
@@ -191,6 +193,7 @@ def test_kinds_of_corruption_are_compared_where_the_baseline_has_them(finished: 
         assert "|  | contrast | jpeg |" in table
         assert "| +0.00 | +25.00 |" in table
         assert "trees" not in table  # it has no kinds
+        assert "| pair |" not in table
     assert "jpeg" not in moons.partition("Differences from")[0]  # values stay narrow
     assert "by kind" not in circles  # its baseline has none
 

@@ -102,5 +102,5 @@ def features(
     typer.echo(f"{out}: {sum(parts.values())} rows ({told})")
     if "train" in parts:
         typer.echo(f"to train on them: tailormix train features --set data.path={out}")
-    elif source.kind == "texts" and Path(data).suffix != ".txt":
+    elif source.kind == "texts" and not source.class_names and Path(data).suffix.lower() != ".txt":
         typer.echo("no row has a class: to train on them, name the column of the classes, --label COLUMN")

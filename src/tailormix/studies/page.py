@@ -45,7 +45,8 @@ class Column:
 class Section:
     """Columns that belong together, shown where any of them has values.
 
-    ``detail``: differences alone are shown, of rows that have some; of several data sets on each alone.
+    ``detail``: differences alone are shown, of rows that have them for all runs; of several data sets on
+    each alone.
     """
 
     title: str
@@ -85,7 +86,7 @@ SECTIONS = (
         Section(
             f"{title} by kind of corruption",
             tuple(Column(kind, f"{kind}_{metric}", f"{kind}_{metric}") for kind in CORRUPTIONS),
-            "Means over severities, of runs that recorded each kind.",
+            "Means over severities.",
             detail=True,
         )
         for title, metric in (("Accuracy", "accuracy"), ("ECE with T", "ts_ece"))
@@ -125,17 +126,22 @@ SECTIONS = (
 )
 #: data sets up to which each has tables of its own on the page
 MOST_TABLES = 8
+#: cells without results up to which the page names them
+MOST_MISSING = 8
 
 
 def study_page(study: Study, rows: Rows) -> str:
     """The whole page as Markdown."""
     done = {(row["data"], row["row"]) for row in rows}
     seeds = sorted({int(row["seed"]) for row in rows})
-    cells = f"{len(done)} of {len(study.data) * len(study.rows)} cells"
+    cells = f"{len(done)} of {len(study.data) * len(study.rows)} cells are there"
+    missing = [f"`{data}/{row}`" for data in study.data for row in study.rows if (data, row) not in done]
+    if 0 < len(missing) <= MOST_MISSING:
+        cells += f", and {', '.join(missing)} not yet"
     made = (
         f"Made by `tailormix results` from [`{study.name}.csv`]({study.name}.csv), which "
         f"`tailormix study {study.name} --results docs/results` writes; do not edit. "
-        f"{len(study.data)} data sets, {len(study.rows)} rows, {len(seeds)} seeds; {cells} are there. "
+        f"{len(study.data)} data sets, {len(study.rows)} rows, {len(seeds)} seeds; {cells}. "
     )
     if study.budget > 1 and any(row.get("ts_nll") for row in rows):
         where, reach = "For every seed", ""
@@ -192,13 +198,24 @@ def study_tables(study: Study, rows: Rows) -> str:
 
 
 def _sections(study: Study, rows: Rows) -> list[Section]:
-    """Those with values; of details the baseline must have some, to compare with."""
-    baseline = [row for row in rows if row["row"] == study.baseline]
+    """Those with values; details where every run of the baseline has them, to compare with."""
     return [
         section
         for section in SECTIONS
-        if any(_has(baseline if section.detail else rows, column.ours) for column in section.columns)
+        if (
+            _has_detail(rows, study.baseline, section)
+            if section.detail
+            else any(_has(rows, column.ours) for column in section.columns)
+        )
     ]
+
+
+def _has_detail(rows: Rows, name: str, section: Section) -> bool:
+    """Whether every run of the row ``name`` has the metric of the section by kind."""
+    kinds = [column.ours for column in section.columns if _has(rows, column.ours)]
+    metric = section.columns[0].ours.partition("_")[2]
+    runs = [row for row in rows if row["row"] == name and row.get(metric)]
+    return bool(kinds and runs) and all(row.get(kind) for row in runs for kind in kinds)
 
 
 def _has_baseline(study: Study, rows: Rows) -> bool:
@@ -219,6 +236,8 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     by = next((name for name in RANKED if any(column.ours == name for column in columns)), None)
     values = {name: comparable(rows, name) for column in columns for name in (column.ours, column.theirs)}
     names = [name for name in study.rows if any(row["row"] == name for row in rows)]
+    if section.detail:
+        names = [name for name in names if _has_detail(rows, name, section)]
     order = None if by is None else ranking(values[by], names)
     header = ["", *(column.title + ", %" * (column.ours in RELATIVE) for column in columns)]
     header += [] if by is None else ["wins"]
@@ -236,8 +255,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
             cells.append(NONE if name == study.baseline else share_text(wins))
         if order is not None:
             cells.append(f"{order.ranks[name]:.1f}")
-        if not section.detail or any(cell != NONE for cell in cells[1:]):
-            body.append(cells)
+        body.append(cells)
     if order is None:
         return markdown_table(header, body)
     note = (

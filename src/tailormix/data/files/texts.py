@@ -91,6 +91,8 @@ def read_own_texts(path: Path, text: str = "text", label: str | None = None) -> 
     those with one are the part ``train``, from which validation and test rows are cut later.
     """
     if path.suffix.lower() == ".txt":
+        if label is not None:
+            raise ValueError(f"--label is for tables, and {path.name} holds texts alone")
         lines = check_file(path, "a file of texts").read_text(encoding="utf-8").splitlines()
         return _texts([(line, None, "new") for line in lines if line.strip()], ())
     columns = read_table(path).columns

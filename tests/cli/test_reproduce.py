@@ -183,7 +183,7 @@ def test_every_interval_of_the_results_stands_in_a_row_it_names_on_a_page_it_lin
         lines = [line for page in linked for line in (docs / page).read_text("utf-8").splitlines()]
         rows = [line.split("|")[1].strip() for line in lines if line.startswith("| ") and quote in line]
         names = [
-            "four models" if "ensemble of 4" in row else re.split(r",| \(", row)[0].lower() for row in rows
+            "ensemble of 4" if "ensemble of 4" in row else re.split(r",| \(", row)[0].lower() for row in rows
         ]
         assert any(name in item.lower() for name in names), (quote, rows)
 

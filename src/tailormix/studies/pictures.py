@@ -63,10 +63,10 @@ METHODS = (
 )
 #: panels of the overview: title, the metrics of which a setting has one, and a scale; to the left is better
 OVERVIEW = (
-    ("ECE, nothing calibrated", ("ece",), 100.0),
+    ("ECE, nothing calibrated, points", ("ece",), 100.0),
     ("NLL, both with temperature", ("ts_nll",), 1.0),
     ("Errors under shift, points", ("corrupted_accuracy", "covariate_accuracy"), -100.0),
-    ("ECE under shift,\nboth with temperature", ("corrupted_ts_ece", "covariate_ts_ece"), 100.0),
+    ("ECE under shift, points,\nboth with temperature", ("corrupted_ts_ece", "covariate_ts_ece"), 100.0),
 )
 
 

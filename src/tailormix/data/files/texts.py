@@ -92,7 +92,9 @@ def read_own_texts(path: Path, text: str = "text", label: str | None = None) -> 
     """
     if path.suffix.lower() == ".txt":
         if label is not None:
-            raise ValueError(f"--label is for tables, and {path.name} holds texts alone")
+            raise ValueError(
+                f"label must be a column of a table, and {path.name} has no columns; got {label!r}"
+            )
         lines = check_file(path, "a file of texts").read_text(encoding="utf-8").splitlines()
         return _texts([(line, None, "new") for line in lines if line.strip()], ())
     columns = read_table(path).columns

@@ -119,9 +119,20 @@ SECTIONS = (
             Column("ENCE", "ence", "ence"),
             Column("ENCE, both scaled", "vs_ence", "vs_ence"),
             Column("QCE, both scaled", "vs_qce", "vs_qce"),
+            Column("coverage of 95 %, both scaled", "vs_coverage", "vs_coverage"),
         ),
         "Scaled: with variance scaling, fitted on validation rows. RMSE as a share (difference of "
-        "logarithms), ENCE and QCE in points of 100.",
+        "logarithms), ENCE, QCE and coverage in points of 100.",
+    ),
+    Section(
+        "Gap and Brier score",
+        (
+            Column("gap", "gap", "gap"),
+            Column("gap, both + T", "ts_gap", "ts_gap"),
+            Column("Brier", "brier", "brier"),
+            Column("Brier, both + T", "ts_brier", "ts_brier"),
+        ),
+        f"The gap is mean confidence less accuracy: above 0 is over-confident. {T} All in points of 100.",
     ),
 )
 #: data sets up to which each has tables of its own on the page
@@ -325,7 +336,7 @@ def spread_text(effect: Effect, scale: float = 1, digits: int = 2) -> str:
     """``0.12 ± 0.03``."""
     if not effect.n:
         return NONE
-    text = f"{scale * effect.mean:.{digits}f}"
+    text = f"{scale * effect.mean:.{digits}f}".replace("-", "−")
     spread = scale * (effect.high - effect.mean)
     return text if math.isnan(spread) else f"{text} ± {spread:.{digits}f}"
 

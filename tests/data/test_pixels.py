@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import PIL.Image
+import PIL.ImageEnhance
 import pytest
 import torch
 from hypothesis import given
@@ -20,6 +21,7 @@ from tailormix.data.pixels import (
     open_image,
     random_crop,
     read_images,
+    relight,
 )
 
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.3, 0.4)
@@ -58,13 +60,38 @@ def test_every_augmented_image_is_a_shifted_or_mirrored_one(generator: torch.Gen
 
 def test_equal_generators_give_equal_bits_and_no_value_is_read() -> None:
     """The global generator stays as it is; on the meta device reading a value would raise."""
-    augment, x = ImageTransform(*normalisation(MEAN, STD), pad=2, flip=True), images()
+    augment, x = ImageTransform(*normalisation(MEAN, STD), pad=2, flip=True, jitter=0.4), images()
     before = torch.get_rng_state()
     first, again, other = (augment(x, torch.Generator().manual_seed(s)) for s in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
     assert torch.equal(torch.get_rng_state(), before)
     assert augment.to("meta")(x.to("meta")).shape == (6, 3, 5, 7)
+
+
+def test_jitter_is_pillows_brightness_and_contrast() -> None:
+    """Of grey images; pillow cuts off decimals after each of the two, and rounds the mean."""
+    x = torch.randint(256, (20, 1, 6, 5), dtype=torch.uint8, generator=torch.Generator().manual_seed(3))
+    brightness, contrast = torch.rand(2, 20, 1, 1, 1, generator=torch.Generator().manual_seed(4)) + 0.5
+    for image, dark, flat, found in zip(
+        x, brightness, contrast, relight(x, brightness, contrast), strict=True
+    ):
+        picture = PIL.ImageEnhance.Brightness(PIL.Image.fromarray(image[0].numpy())).enhance(dark.item())
+        expected = np.asarray(PIL.ImageEnhance.Contrast(picture).enhance(flat.item()))
+        np.testing.assert_allclose(found[0].numpy(), expected, atol=3)
+
+
+def test_jitter_draws_factors_of_each_image_from_its_range(generator: torch.Generator) -> None:
+    """Of an image of one value only its brightness changes; contrast moves the rest around the mean."""
+    flat = torch.full((2000, 1, 2, 2), 100, dtype=torch.uint8)
+    lit = ImageTransform(*normalisation([0.0], [1.0]), jitter=0.4)(flat, generator)[:, 0, 0, 0] * 2.55
+    assert 0.6 <= lit.min() < 0.61
+    assert 1.39 < lit.max() <= 1.4
+    pair = torch.tensor([[[[80, 120]]]], dtype=torch.uint8).expand(2000, -1, -1, -1)
+    x = ImageTransform(*normalisation([0.0], [1.0]), jitter=0.4)(pair, generator)[:, 0, 0]
+    ratio = (x[:, 1] - x[:, 0]) / (x[:, 1] + x[:, 0]) * 5  # contrast alone
+    assert 0.6 - 1e-5 <= ratio.min() < 0.61
+    assert 1.39 < ratio.max() <= 1.4 + 1e-5
 
 
 @pytest.fixture

@@ -50,6 +50,8 @@ FASHION_MNIST_CLASSES = (
 # fmt: on
 
 _IMAGENET_CLASSES, _IMAGENET_TRAIN, _IMAGENET_TEST = 1000, 1_281_167, 50_000
+#: named augmentations: flips, and how far brightness and contrast change
+JITTER = {"flip": 0.0, "flip-jitter": 0.4}
 _TINY_CLASSES, _TINY_TRAIN, _TINY_TEST, _TINY_SIDE = 200, 500, 50, 64  # images of each class, pixels
 
 
@@ -203,17 +205,18 @@ def image_splits(
 ) -> DataSplits:
     """Split images that are published with a test set; validation is taken from the training rows.
 
-    Validation and test are never augmented; ``augment="flip"`` flips training images and does not shift them.
-    ``limit`` is the number of training and validation rows. The ids of the test rows follow those of the
-    training rows.
+    Validation and test are never augmented. ``augment="flip"`` flips training images and does not shift them;
+    ``"flip-jitter"`` changes their brightness and contrast too, by factors from 0.6 to 1.4. ``limit`` is
+    the number of training and validation rows. The ids of the test rows follow those of the training rows.
     """
     (images, labels), (test_images, test_labels) = train, test
     kept, held = train_rows(labels, seed, validation, limit)
     scale, shift = normalisation(*mean_std)
     plain = ImageTransform(scale, shift)
+    jitter = 0.0
     if not isinstance(augment, bool):
-        pad = {"flip": 0}[checks.known("augment", augment, ("flip",))]
-    augmented = ImageTransform(scale, shift, pad=pad, flip=True) if augment else plain
+        pad, jitter = 0, JITTER[checks.known("augment", augment, JITTER)]
+    augmented = ImageTransform(scale, shift, pad, flip=True, jitter=jitter) if augment else plain
     test_ids = torch.arange(len(labels), len(labels) + len(test_labels))
     return DataSplits(
         name,

@@ -45,10 +45,11 @@ _RATIO = (3 / 4, 4 / 3)
 
 @dataclass(frozen=True)
 class ImageTransform:
-    """Random crop after zero padding, random flip, then (x / maximum - mean) / std per channel.
+    """Random crop after zero padding, flip and light, then (x / maximum - mean) / std per channel.
 
     ``scale`` and ``shift`` (channels, 1, 1) hold the normalisation as x · scale + shift; make them with
-    :func:`normalisation`. Draws come from a CPU generator and are moved to the images' device
+    :func:`normalisation`. ``jitter`` changes brightness and contrast of images from 0 to 255, each by a
+    factor from 1 - jitter to 1 + jitter. Draws come from a CPU generator and are moved to the images' device
     without waiting for it.
     """
 
@@ -56,6 +57,7 @@ class ImageTransform:
     shift: Tensor
     pad: int = 0
     flip: bool = False
+    jitter: float = 0.0
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Map (n, channels, H, W) of any integer type to float32 of the same shape."""
@@ -67,11 +69,14 @@ class ImageTransform:
         if self.flip:
             mirrored = (torch.rand(n, generator=generator) < 0.5).to(device, non_blocking=True)
             images = torch.where(mirrored[:, None, None, None], images.flip(3), images)
+        if self.jitter:
+            factors = 1 + self.jitter * (2 * torch.rand(2, n, 1, 1, 1, generator=generator) - 1)
+            images = relight(images, *factors.to(device, non_blocking=True))
         return images.to(torch.float32).mul_(self.scale).add_(self.shift)
 
     def to(self, device: torch.device | str) -> ImageTransform:
         """Return the transform with its constants on ``device``."""
-        return ImageTransform(self.scale.to(device), self.shift.to(device), self.pad, self.flip)
+        return ImageTransform(self.scale.to(device), self.shift.to(device), self.pad, self.flip, self.jitter)
 
 
 def normalisation(mean: Sequence[float], std: Sequence[float], maximum: float = 255) -> tuple[Tensor, Tensor]:
@@ -98,6 +103,17 @@ def crop(images: Tensor, top: Tensor, left: Tensor, pad: int) -> Tensor:
     padded = torch.nn.functional.pad(images, (pad, pad, pad, pad))
     windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # a view: (n, channels, shifts, shifts, H, W)
     return windows[torch.arange(len(images), device=images.device), :, top, left]
+
+
+def relight(images: Tensor, brightness: Tensor, contrast: Tensor) -> Tensor:
+    """Multiply images from 0 to 255 by ``brightness``, then their distance from their mean by ``contrast``.
+
+    >>> relight(torch.tensor([[[[50, 100]]]]), torch.tensor(2.0), torch.tensor(0.5)).tolist()
+    [[[[125.0, 175.0]]]]
+    """
+    lit = (images * brightness).clamp(0, 255)
+    mean = lit.mean((1, 2, 3), keepdim=True)
+    return (mean + (lit - mean) * contrast).clamp(0, 255)
 
 
 @final

@@ -12,7 +12,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from tailormix.data import DataError, load
-from tailormix.data.images import CIFAR10_CLASSES
+from tailormix.data.images import CIFAR10_CLASSES, image_splits
 
 
 def records(path: Path, count: int, label_bytes: int) -> np.memmap:
@@ -130,6 +130,22 @@ def test_tiny_imagenet_layout(tmp_path: Path) -> None:
     (folder / "train" / "n01" / "images" / "n01_3.JPEG").unlink()
     with pytest.raises(DataError, match=r"n01.images: expected 500 images, got 499"):
         load("tiny-imagenet", root=tmp_path, slice="tiny-2")
+
+
+def test_named_augmentations_change_training_images_alone() -> None:
+    """Images of grey levels 100 and 120: flips keep both, jitter moves them; other parts are as read."""
+    part = torch.tensor([100, 120], dtype=torch.uint8).expand(40, 1, 2, 2), torch.arange(40) % 2
+    grey = ((0.0,), (1 / 255,))
+    for augment, jittered in (("flip", False), ("flip-jitter", True)):
+        splits = image_splits("grey", part, part, ("a", "b"), grey, 0, 0.25, None, augment)
+        for one, changed in ((splits.train, jittered), (splits.validation, False), (splits.test, False)):
+            x, _ = one.batch(torch.arange(len(one)), torch.Generator().manual_seed(0))
+            levels = x.sort(dim=3).values
+            same = torch.isclose(levels, torch.tensor([100.0, 120.0]), atol=1e-2).all()
+            assert bool(same) is not changed
+            assert x.min() > 57  # 0.6 · (110 - 1.4 · 10) = 57.6
+    with pytest.raises(ValueError, match="unknown augment 'flips'; did you mean 'flip'"):
+        image_splits("grey", part, part, ("a", "b"), grey, 0, 0.25, None, "flips")
 
 
 def test_digits_are_scikit_learns() -> None:

@@ -98,8 +98,8 @@ def _figure_section(results: Mapping[str, Any], folder: str) -> str:
     lines += [results["note"], ""] if results["note"] else []
     lines += [line for image in _images(results, folder) for line in (image, "")]
     lines += [results["facts"]["caption"], ""] if "caption" in results["facts"] else []
-    facts = [list(pair) for pair in flat_facts(results["facts"])]
-    lines += [*markdown_table(["fact", "value"], facts), ""] if facts else []
+    for header, body in fact_tables(results["facts"]):
+        lines += [*markdown_table(header, body), ""]
     return "\n".join([*lines, f"Made with {made_with(results)}.", ""])
 
 
@@ -277,17 +277,59 @@ def made_with(results: Mapping[str, Any]) -> str:
     return "; ".join(part for part in (versions, f"commit {commits}" if commits else "") if part)
 
 
-def flat_facts(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def flat_facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Names and texts of a figure's numbers; long lists, its caption and its settings are left out.
 
     >>> list(flat_facts({"caption": "…", "a": {"b": 0.5}, "c": [1, None]}))
-    [('a.b', '0.5'), ('c', '1, –')]
+    [('c', '1, –'), ('a, b', '0.5')]
     """
-    for name, value in facts.items():
-        if isinstance(value, dict) and name != "settings":
-            yield from flat_facts(value, f"{prefix}{name}.")
-        elif name not in ("caption", "settings") and (not isinstance(value, list) or len(value) <= LONGEST):
-            yield f"{prefix}{name}", fact_text(value)
+    for name, record in _records(facts):
+        yield from _named(name, record)
+
+
+def fact_tables(facts: Mapping[str, Any]) -> list[tuple[list[str], list[list[str]]]]:
+    """Header and body of tables of them: facts with the same fields share one, all others another.
+
+    >>> single, shared = fact_tables({"n": 3, "a": {"ece": 0.5, "nll": 1}, "b": {"ece": 0.25, "nll": None}})
+    >>> single, shared
+    ((['fact', 'value'], [['n', '3']]), (['', 'ece', 'nll'], [['a', '0.5', '1'], ['b', '0.25', '–']]))
+    """
+    alike: dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]] = {}
+    for name, record in _records(facts):
+        alike.setdefault(tuple(record), []).append((name, record))
+    single: list[list[str]] = []
+    tables = []
+    for fields, records in alike.items():
+        if len(fields) > 1 and len(records) > 1:
+            body = [[name, *(fact_text(record[field]) for field in fields)] for name, record in records]
+            tables.append((["", *fields], body))
+        else:
+            single += [list(pair) for name, record in records for pair in _named(name, record)]
+    return [(["fact", "value"], single), *tables] if single else tables
+
+
+def _named(name: str, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for field, value in record.items():
+        yield f"{name}, {field}" if name else field, fact_text(value)
+
+
+def _records(facts: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every section that has values of its own, with its name."""
+    values: dict[str, Any] = {}
+    inner: list[tuple[str, Mapping[str, Any]]] = []
+    for key, value in facts.items():
+        place = f"{name}, {key}" if name else key
+        if key in ("caption", "settings") or (isinstance(value, list) and len(value) > LONGEST):
+            continue
+        if isinstance(value, dict):
+            inner += _records(value, place)
+        elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
+            inner += [(f"{place} {k}", each) for k, each in enumerate(value, start=1)]
+        else:
+            values[key] = value
+    if values:
+        yield name, values
+    yield from inner
 
 
 def fact_text(value: Any) -> str:

@@ -14,7 +14,7 @@ from tailormix.experiments.shifts import shifted_predictions
 from tailormix.studies import references, running
 from tailormix.studies.page import study_page
 from tailormix.studies.pictures import study_pictures
-from tailormix.studies.raw import read_csv
+from tailormix.studies.raw import FACTS, LAST, read_csv, write_csv
 from tailormix.studies.running import choose, result_of
 from tailormix.studies.study import Study, read_study
 from tailormix.training.evaluating import shift_metrics
@@ -303,13 +303,14 @@ def test_a_search_goes_on_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "small.csv").write_text(whole)
 
     file.write_text(file.read_text().replace("[0.1, 0.5, 1.0]", "[0.2, 0.4]"))
-    assert call(*arguments, "--seeds", "0", "--out", str(tmp_path / "third")).exit_code == 0
-    new = [row for row in read_csv(tmp_path / "small.csv") if row["seed"] == "0"]
-    assert [json.loads(row["candidate"])["method.alpha"] for row in new] == [0.2, 0.4]
+    done = call(*arguments, "--seeds", "0", "--out", str(tmp_path / "third"))
+    assert done.exit_code == 2
+    assert "has a candidate of row mixup that its search now lacks" in " ".join(done.output.split())
+    assert (tmp_path / "small.csv").read_text() == whole  # nothing that was searched is lost
+    assert not (tmp_path / "third").exists()
 
 
 def test_a_wider_search_trains_its_new_candidates_alone(tmp_path: Path) -> None:
-    """And a narrower one trains its choice again where the file has no test metrics of it."""
     file = tmp_path / "small.toml"
     arguments = ("study", str(file), "--data", "moons", "--rows", "mixup", "--seeds", "0")
 
@@ -343,14 +344,6 @@ def test_a_wider_search_trains_its_new_candidates_alone(tmp_path: Path) -> None:
     kinds = [{name: type(value) for name, value in row.items()} for row in json.loads(found)]
     assert kinds[0]["seed"] is int
     assert {kind["validation_nll"] for kind in kinds} == {float}
-
-    (loser, *_) = [row for row in wider if "1" not in (row["chosen"], row["ts_chosen"])]
-    alpha = json.loads(loser["candidate"])["method.alpha"]
-    (again,) = searched(f"[{alpha}]", "third")
-    assert len(list((tmp_path / "third").rglob(RESULT))) == 1
-    assert (again["chosen"], again["ts_chosen"]) == ("1", "1")
-    assert again["validation_nll"] == loser["validation_nll"]
-    assert float(again["accuracy"]) > 0.5
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
@@ -414,3 +407,82 @@ def test_an_ensemble_whose_members_train_one_by_one_is_trained(
     members = study.members(study.rows["pair"], chosen[0])
     assert len(members) == 2
     assert all(result_of(member) for member in members)
+
+
+def test_a_candidate_that_diverges_is_never_chosen_nor_tried_again(tmp_path: Path) -> None:
+    wild = SMALL.replace('"method.alpha" = [0.1, 0.5, 1.0]', '"optimiser.lr" = [1e-2, 1e30]')
+    (tmp_path / "small.toml").write_text(wild)
+    arguments = ("study", str(tmp_path / "small.toml"), "--data", "moons", "--rows", "mixup", "--seeds", "0")
+    places = ("--out", str(tmp_path / "runs"), "--results", str(tmp_path))
+    first = call(*arguments, *places)
+    assert first.exit_code == 0, first.output
+    assert "diverged, and is not chosen" in first.output
+    (row,) = read_csv(tmp_path / "small.csv")
+    assert (row["candidate"], row["chosen"]) == ('{"optimiser.lr": 0.01}', "1")
+    again = call(*arguments, *places)
+    assert again.exit_code == 0
+    assert "diverged" not in again.output
+
+
+def test_a_cell_that_fails_is_told_and_the_others_are_written(tmp_path: Path) -> None:
+    """A file that is not there, and a reference that nobody knows."""
+    broken = SMALL.replace('data = "circles"', 'data = { name = "table", path = "missing.csv" }')
+    (tmp_path / "small.toml").write_text(broken.replace("hist-gradient-boosting", "hist-boosting"))
+    arguments = ("study", str(tmp_path / "small.toml"), "--rows", "erm,trees", "--seeds", "0")
+    done = call(*arguments, "--out", str(tmp_path / "runs"), "--results", str(tmp_path))
+    assert done.exit_code == 1
+    assert "missing.csv" in done.output
+    assert "unknown reference 'hist-boosting'; did you mean 'hist-gradient-boosting'" in done.output
+    assert [(row["data"], row["row"]) for row in read_csv(tmp_path / "small.csv")] == [("moons", "erm")]
+
+
+def test_a_method_of_ones_own_is_trained_again_where_only_the_file_knows_it(tmp_path: Path) -> None:
+    """Its code may have changed since: the numbers are those of the code that stands there."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    mine = tmp_path / "mine.py"
+    arguments = ("study", str(tmp_path / "small.toml"), "--data", "moons", "--rows", "*Mine", "--seeds", "0")
+    found = []
+    for strength in (0.1, 5.0):
+        mine.write_text(f"from tailormix import Mixup\n\ndef Mine():\n    return Mixup(alpha={strength})\n")
+        out = ("--out", str(tmp_path / f"runs-{strength}"), "--results", str(tmp_path))
+        done = call(*arguments, "--add", f"{mine}:Mine", *out)
+        assert done.exit_code == 0, done.output
+        (row,) = read_csv(tmp_path / "small.csv")
+        found.append(row["validation_nll"])
+    assert found[0] != found[1]
+
+
+def test_a_study_of_ones_own_has_a_page_and_rows_that_were_added(finished: tuple[Study, Path]) -> None:
+    _, folder = finished
+    rows = read_csv(folder / "small.csv")
+    extra = [{**row, "row": "my.Mine"} for row in rows if row["row"] == "mixup"]
+    place = folder / "page"
+    write_csv([*rows, *extra], place / "small.csv")
+    arguments = ("results", "--folder", str(place))
+    assert "has no results files" in " ".join(call(*arguments).output.split())
+    done = call(*arguments, "--study", str(folder / "small.toml"))
+    assert done.exit_code == 0, done.output
+    text = (place / "small.md").read_text("utf-8")
+    assert "10 of 10 cells are there" in text
+    assert "| my.Mine | " in text
+    assert (place / "small.png").is_file()
+    missing = call("results", "--folder", str(folder / "runs"), "--study", str(folder / "small.toml"))
+    assert missing.exit_code == 2
+    assert "there is no" in missing.output
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "has no column 'data'"),
+        ("{rows}abc", "row 1, seed: expected a number, got 'abc'"),
+        ("{rows}0,,,,,,,,,,,,,,,,,,,,,,,,,", "row 1: expected 17 cells"),
+    ],
+)
+def test_a_damaged_file_is_told_with_its_place(content: str, message: str, tmp_path: Path) -> None:
+    head = ",".join((*FACTS, *LAST)) + "\nmoons,erm,"
+    text = content.replace("{rows}", head)
+    path = tmp_path / "small.csv"
+    path.write_text(text + "," * (16 - 2) if text.endswith("abc") else text)
+    with pytest.raises(ValueError, match=message):
+        read_csv(path)

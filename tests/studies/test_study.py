@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from helpers import ROOT
+from tailormix.studies.raw import read_csv
 from tailormix.studies.study import STUDIES, Row, Study, read_study
+
+RESULTS = ROOT / "docs" / "results"
 
 SMALL = """
 title = "Small"
@@ -90,6 +94,8 @@ def test_one_more_row_by_a_plug_in(small: Path) -> None:
     mine.write_text("from tailormix import Mixup as Mine\n")
     study = read_study(small).with_method(f"{mine}:Mine")
     assert study.rows["my.Mine"].settings == {"method": f"{mine}:Mine"}
+    tuned = read_study("tuned").with_method(f"{mine}:Mine").rows
+    assert tuned["my.Mine"].search == tuned["erm"].search  # the same budget
     with pytest.raises(ValueError, match="Yours"):
         study.with_method(f"{mine}:Yours")
 
@@ -118,6 +124,10 @@ def test_patterns_choose_cells(small: Path) -> None:
         ("[0.1, 0.5, 1.0]", "0.1", "search of row mixup must give a list for method.alpha, got 0.1"),
         ('"method.alpha"', '"method.alhpa"', "unknown option of method mixup 'alhpa'; did you mean 'alpha'"),
         ('title = "Plain"', 'titel = "Plain"', "unknown key of row erm 'titel'; did you mean 'title'"),
+        ('set = { method = "erm" }', 'set = "erm"', "set of row erm must be a section of keys, got 'erm'"),
+        ('title = "Plain"', "title = 3", "title of row erm must be text, got 3"),
+        ('"method.alpha" =', "seed =", "search of row mixup must not have seed"),
+        ("members = 2", 'set = { method = "erm" }', "row pair is an ensemble of 'mixup', .*: no set"),
         ('data = "moons"', 'data = "moon"', "unknown data 'moon'; did you mean 'moons'"),
     ],
 )
@@ -127,6 +137,30 @@ def test_what_is_wrong_in_a_file_is_told_before_anything_is_trained(
     small.write_text(SMALL.replace(old, new))
     with pytest.raises((ValueError, TypeError), match=message):
         read_study(small)
+
+
+def test_equal_candidates_are_one(small: Path) -> None:
+    small.write_text(SMALL.replace("[0.1, 0.5, 1.0]", "[1.0, 1.0, 0.1]"))
+    found = read_study(small).rows["mixup"].candidates(8)
+    assert found == [{"method.alpha": 1.0}, {"method.alpha": 0.1}]
+
+
+def test_a_split_seed_of_the_data_is_that_of_all_members(small: Path) -> None:
+    small.write_text(SMALL.replace('data = "moons"', 'data = { name = "moons", split_seed = 7 }'))
+    study = read_study(small)
+    chosen = study.runs("moons", study.rows["mixup"], Path("out"), [1])[0]
+    members = study.members(study.rows["pair"], chosen)
+    assert [each.experiment.data.options["split_seed"] for each in members] == [7, 7]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_published_line_is_of_a_run_as_the_study_stands_now(name: str) -> None:
+    study = read_study(name)
+    lines = {(line["data"], line["row"], line["run"]): line for line in read_csv(RESULTS / f"{name}.csv")}
+    assert lines
+    assert [run for run, line in lines.items() if not study.is_current(line)] == []
+    some = next(iter(lines.values()))
+    assert not study.is_current({**some, "run": "another"})
 
 
 def test_the_baseline_must_be_a_row() -> None:

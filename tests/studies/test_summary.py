@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tailormix.studies.summary import Values, comparable, over_data_sets, paired, ranking, win_rate
+from tailormix.studies.study import read_study
+from tailormix.studies.summary import (
+    Values,
+    comparable,
+    over_data_sets,
+    paired,
+    ranked,
+    ranking,
+    win_rate,
+)
 
 
 def rows(metric: str, table: dict[tuple[str, str], list[float]]) -> list[dict[str, str]]:
@@ -81,3 +90,25 @@ def test_errors_in_the_unit_of_their_targets_are_compared_as_shares() -> None:
     ]
     values = comparable(rows, "rmse")
     assert over_data_sets(values, "mixup", values, "erm").mean == pytest.approx(math.log(1.1))
+
+
+def test_a_row_on_few_data_sets_takes_no_ranks_from_the_others() -> None:
+    """Twelve data sets of three rows, one of the baseline alone, and a row that has been run on three."""
+    study = read_study("tables")
+    order = {"erm": 2.0, "mixup": 1.0, "sk-mixup": 3.0}
+    rows = [
+        {"data": f"set {k}", "row": name, "seed": "0", "ts_nll": str(value)}
+        for k in range(12)
+        for name, value in order.items()
+    ]
+    alone = ranked(study, rows, "ts_nll")
+    assert alone is not None
+    assert alone.ranks == order
+    more = [{"data": f"set {k}", "row": "ls", "seed": "0", "ts_nll": "0"} for k in range(3)]
+    more.append({"data": "set 12", "row": "erm", "seed": "0", "ts_nll": "0"})
+    assert ranked(study, rows + more, "ts_nll") == alone
+
+
+def test_equal_differences_decide_nothing() -> None:
+    assert not paired({0: 1.0, 1: 2.0}, {0: 0.5, 1: 1.5}).decided
+    assert paired({0: 1.0, 1: 2.0, 2: 3.0}, {0: 0.5, 1: 1.5, 2: 2.4}).decided

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -68,13 +69,15 @@ def study(
     if dry_run:
         _forecast(found, cells, out, chosen, as_json)
         return
+    if results is not None:
+        _check_results(found, cells, results)
     failed = 0
     if not finished:
         for number, (cell, messages) in enumerate(run_cells(found, cells, out, chosen, jobs), start=1):
             typer.echo(f"{number}/{len(cells)} {cell}", err=True)
             for message in messages:
                 typer.echo(f"  {message}", err=True)
-                failed += not message.startswith("trained one by one")
+                failed += message.startswith("failed")
     _collect(found, cells, out, chosen, results, as_json)
     if failed:
         raise typer.Exit(1)
@@ -87,6 +90,27 @@ def _seeds(text: str | None, default: int, most: int) -> list[int]:
     if max(found) >= most:
         raise ValueError(f"seeds of a study must be below {most}, got {max(found)}")
     return found
+
+
+def _check_results(study: Study, cells: Sequence[tuple[str, Row]], folder: Path) -> None:
+    """Refuse a folder that cannot be written to, or whose file would lose lines; name what is out of date."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"--results {folder} cannot be written to")
+    known = {(data, row.name): row.candidates(study.budget) for data, row in cells if row.ensemble is None}
+    for line in study.earlier:
+        candidates = known.get((line["data"], line["row"]))
+        if candidates is not None and json.loads(line["candidate"] or "{}") not in candidates:
+            raise ValueError(
+                f"{folder / study.name}.csv has a candidate of row {line['row']} that its search now lacks, "
+                f"{line['candidate']}: search it too, within --budget, or name another --results folder"
+            )
+    asked = {data for data, _ in cells}
+    runs = {(line["row"], line["run"]): line for line in study.earlier if line["data"] in asked}
+    old = {f"{line['data']}/{line['row']}": None for line in runs.values() if not study.is_current(line)}
+    if old:
+        file = folder / f"{study.name}.csv"
+        typer.echo(f"{file} has lines of other settings, compared all the same: {', '.join(old)}", err=True)
 
 
 def _forecast(

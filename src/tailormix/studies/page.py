@@ -18,7 +18,6 @@ from tailormix.studies.summary import (
     coverage,
     over_data_sets,
     ranked,
-    ranking,
     win_rate,
 )
 
@@ -249,7 +248,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     names = [name for name in study.rows if any(row["row"] == name for row in rows)]
     if section.detail:
         names = [name for name in names if _has_detail(rows, name, section)]
-    order = None if by is None else ranking(values[by], names)
+    order = None if by is None else ranked(study, rows, by)
     header = ["", *(column.title + ", %" * (column.ours in RELATIVE) for column in columns)]
     header += [] if by is None else ["wins"]
     header += [] if order is None else ["mean rank"]
@@ -265,7 +264,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
             wins = win_rate(values[by], name, values[by], study.baseline)
             cells.append(NONE if name == study.baseline else share_text(wins))
         if order is not None:
-            cells.append(f"{order.ranks[name]:.1f}")
+            cells.append(f"{order.ranks[name]:.1f}" if name in order.ranks else NONE)
         body.append(cells)
     if order is None:
         return markdown_table(header, body)

@@ -231,10 +231,23 @@ def as_text(rows: Sequence[Mapping[str, Any]]) -> list[RawRow]:
 def read_csv(path: Path) -> list[RawRow]:
     """The rows of a file; one that no study has written is refused."""
     with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        rows = list(reader)
-    if missing := [name for name in (*FACTS, *LAST) if name not in (reader.fieldnames or ())]:
+        try:
+            reader = csv.DictReader(file)
+            names, rows = reader.fieldnames or (), list(reader)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise ValueError(f"{path} must hold results of a study: {error}") from error
+    if missing := [name for name in (*FACTS, *LAST) if name not in names]:
         raise ValueError(f"{path} must hold results of a study, but has no column {missing[0]!r}")
+    for number, row in enumerate(rows, start=1):
+        if None in row or None in row.values():
+            raise ValueError(f"{path}, row {number}: expected {len(names)} cells")
+        for name in (name for name in names if name not in TEXTS and row[name]):
+            try:
+                float(row[name])
+            except ValueError:
+                raise ValueError(
+                    f"{path}, row {number}, {name}: expected a number, got {row[name]!r}"
+                ) from None
     return rows
 
 

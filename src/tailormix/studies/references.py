@@ -43,8 +43,13 @@ def build(name: str, options: Mapping[str, Any], seed: int) -> Any:
     HistGradientBoostingClassifier(max_iter=5, random_state=0)
     """
     module, kind, fixed = REFERENCES[checks.known("reference", name, REFERENCES)]
-    found = importlib.import_module(module)
-    return getattr(found, kind)(**fixed, **options, random_state=seed)
+    try:
+        found = importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'reference {name} needs a package: pip install "tailormix[study]" ({error})'
+        ) from error
+    return getattr(found, kind)(**{**fixed, **options, "random_state": seed})
 
 
 def fit(run: Run) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from tailormix.atomic import write_atomically
 from tailormix.experiments.running import finished_result, run_experiment, run_together
 from tailormix.studies import references
 from tailormix.training.joint_step import NotStackable
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from tailormix.studies.study import Row, Run, Study
 
 MOST_TOGETHER = 32  # models in one batch of models: more gain little and need memory
+#: written into the folder of a run whose loss was not finite: it is not tried again, and never chosen
+DIVERGED = "diverged.txt"
+#: what keeps a cell from its end, and no other
+EXPECTED = (ValueError, TypeError, ImportError, OSError, RuntimeError)
 
 
 def run_cells(
@@ -41,20 +47,28 @@ def run_cells(
 
 
 def run_cell(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> tuple[str, list[str]]:
-    """Run one cell; its name, and a sentence for every run that failed or that was trained by itself."""
+    """Run one cell; its name, and a sentence for all that failed, diverged or was trained by itself."""
+    try:
+        messages = _run(study, data, row, out, seeds)
+    except EXPECTED as error:
+        messages = [f"failed: {error}"]
+    return f"{data}/{row.name}", messages
+
+
+def _run(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> list[str]:
     messages: list[str] = []
     if row.ensemble is not None:
         base = study.rows[row.ensemble]
-        messages += run_cell(study, data, base, out, seeds)[1]
+        messages += _run(study, data, base, out, seeds)
         if len(choose(study, data, base, out, seeds, scaled=True)) < len(seeds):
-            return f"{data}/{row.name}", [*messages, f"row {base.name} is not finished"]
+            return [*messages, f"failed: row {base.name} is not finished"]
     for todo in _phases(study, data, row, out, seeds):
         if row.reference is not None:
             messages += [text for run in todo if (text := _attempt(references.fit, run))]
         else:
             for start in range(0, len(todo), MOST_TOGETHER):
                 messages += _train(todo[start : start + MOST_TOGETHER], together=study.together)
-    return f"{data}/{row.name}", messages
+    return messages
 
 
 def _phases(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> Iterator[list[Run]]:
@@ -114,27 +128,35 @@ def choose(
         searching = study.shared_search(row) or [seed]
         best = best_candidate(study, study.runs(data, row, out, searching), scaled=scaled)
         for run in study.runs(data, row, out, [seed]):
-            if run.candidate == best and score(study, run, scaled=scaled) is not None:
+            value = score(study, run, scaled=scaled)
+            if run.candidate == best and value is not None and math.isfinite(value):
                 chosen[seed] = run
     return chosen
 
 
 def best_candidate(study: Study, runs: Sequence[Run], *, scaled: bool) -> Mapping[str, Any] | None:
-    """The candidate with the lowest mean validation NLL over the seeds of the runs, if all are finished."""
+    """The candidate with the lowest mean validation NLL over the seeds of the runs, if all are finished.
+
+    One that diverged is not chosen.
+    """
     nll = [(run, value) for run in runs if (value := score(study, run, scaled=scaled)) is not None]
     if len(nll) < len(runs):
         return None
     candidates = [run.candidate for run in runs if run.seed == runs[0].seed]
-    return min(
-        candidates,
-        key=lambda candidate: fmean(value for run, value in nll if run.candidate == candidate),
-    )
+    means = [fmean(value for run, value in nll if run.candidate == candidate) for candidate in candidates]
+    best = min(range(len(means)), key=means.__getitem__)
+    return candidates[best] if math.isfinite(means[best]) else None
 
 
 def score(study: Study, run: Run, *, scaled: bool) -> float | None:
-    """The validation NLL of a run, from its folder or else from the CSV file; None where it is unfinished."""
+    """The validation NLL of a run, from its folder or else from the CSV file; None where it is unfinished.
+
+    Infinite where it diverged.
+    """
     if (result := result_of(run)) is not None:
         return validation_nll(result, scaled=scaled)
+    if (run.path / DIVERGED).is_file():
+        return math.inf
     line = study.line(run)
     return None if line is None else float(line["validation_ts_nll" if scaled else "validation_nll"])
 
@@ -177,7 +199,7 @@ def _grouped(runs: Iterable[Run], key: Callable[[Run], str]) -> list[list[Run]]:
 def _at_once(runs: Sequence[Run]) -> list[str]:
     found = run_together([run.experiment for run in runs], [run.path for run in runs])
     return [
-        f"{run.path}: {result}"
+        _unfinished(run, result)
         for run, result in zip(runs, found, strict=True)
         if isinstance(result, Exception)
     ]
@@ -188,9 +210,17 @@ def _single(run: Run) -> None:
 
 
 def _attempt(action: Callable[[Run], None], run: Run) -> str:
-    """Carry out one run; a run that diverges keeps no other from its end."""
+    """Carry out one run; one that diverges or fails keeps no other from its end."""
     try:
         action(run)
-    except NonFiniteLoss as error:
-        return f"{run.path}: {error}"
+    except EXPECTED as error:
+        return _unfinished(run, error)
     return ""
+
+
+def _unfinished(run: Run, error: Exception) -> str:
+    """What is said of a run that did not end; that it diverged is a result, and recorded."""
+    if not isinstance(error, NonFiniteLoss):
+        return f"failed: {run.path}: {error}"
+    write_atomically(run.path / DIVERGED, f"{error}\n")
+    return f"diverged, and is not chosen: {run.path}: {error}"

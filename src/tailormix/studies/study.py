@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import tomllib
 from collections.abc import Mapping
@@ -58,14 +59,15 @@ class Row:
     reference: str | None = None
 
     def candidates(self, budget: int) -> list[dict[str, Any]]:
-        """At most ``budget`` points of the search space, the same ones for all data sets and seeds.
+        """At most ``budget`` different points of the search space, the same ones for all data sets and seeds.
 
         >>> Row("mixup", "Mixup", search={"method.alpha": [0.1, 1.0]}).candidates(8)
         [{'method.alpha': 0.1}, {'method.alpha': 1.0}]
         """
-        points = [
-            dict(zip(self.search, values, strict=True)) for values in itertools.product(*self.search.values())
-        ]
+        points: list[dict[str, Any]] = []
+        for values in itertools.product(*self.search.values()):
+            point = dict(zip(self.search, values, strict=True))
+            points += [point] if point not in points else []
         chosen = sorted(random.Random(0).sample(range(len(points)), min(budget, len(points))))
         return [points[k] for k in chosen]
 
@@ -154,12 +156,30 @@ class Study:
         ]
 
     def line(self, run: Run, row: Row | None = None) -> Mapping[str, str] | None:
-        """What the CSV file of earlier calls says of a run, or of the ensemble ``row`` around it."""
+        """What the CSV file of earlier calls says of a run, or of the ensemble ``row`` around it.
+
+        Nothing of code of one's own, which may have changed since.
+        """
+        if run.experiment.plugins:
+            return None
         return self._lines.get((run.data, (row or run.row).name, run.path.parent.name, str(run.seed)))
 
     @cached_property
     def _lines(self) -> dict[tuple[str, ...], Mapping[str, str]]:
         return {tuple(line[key] for key in ("data", "row", "run", "seed")): line for line in self.earlier}
+
+    def is_current(self, line: Mapping[str, str]) -> bool:
+        """Whether a line of the CSV file is of a run that this study would train now."""
+        row = self.rows.get(line["row"])
+        if row is None or line["data"] not in self.data:
+            return False
+        base = row if row.ensemble is None else self.rows[row.ensemble]
+        candidate = json.loads(line["candidate"] or "{}")
+        experiment = self._experiment(line["data"], base, candidate, int(line["seed"]))
+        return (
+            Run(line["data"], base, candidate, int(line["seed"]), experiment, Path()).path.parent.name
+            == line["run"]
+        )
 
     def shared_search(self, row: Row) -> Sequence[int] | None:
         """The seeds that choose a candidate for all seeds; None where each chooses for itself."""
@@ -170,7 +190,7 @@ class Study:
         """The members of an ensemble: the chosen run, and others with its split and settings."""
         others = []
         for number in range(1, row.members):
-            options = {**chosen.experiment.data.options, "split_seed": chosen.seed}
+            options = {"split_seed": chosen.seed, **chosen.experiment.data.options}
             seed = chosen.seed + MEMBER_STEP * number
             experiment = replace(
                 chosen.experiment,
@@ -181,11 +201,21 @@ class Study:
         return [chosen, *others]
 
     def with_method(self, plugin: str) -> Study:
-        """The study with one more row, a method of one's own, ``file.py:name``."""
+        """The study with one more row, a method of one's own, ``file.py:name``.
+
+        It searches what the baseline searches, but for the baseline's own method and loss.
+        """
         plugins.find(plugin)
         name = plugins.short_name(plugin)
-        row = Row(name, name, {"method": plugin})
+        shared = self.rows[self.baseline].search.items()
+        search = {key: values for key, values in shared if key.partition(".")[0] not in ("method", "loss")}
+        row = Row(name, name, {"method": plugin}, search)
         return replace(self, rows={**self.rows, name: row})
+
+    def with_rows_of(self, lines: Sequence[Mapping[str, str]]) -> Study:
+        """The study with a row for every name that only these lines of its CSV file have."""
+        names = dict.fromkeys(line["row"] for line in lines if line["row"] not in self.rows)
+        return replace(self, rows={**self.rows, **{name: Row(name, name) for name in names}})
 
     def _experiment(self, data: str, row: Row, candidate: Mapping[str, Any], seed: int) -> Experiment:
         values = merge(DEFAULT_NAMES, self.experiment)
@@ -226,7 +256,20 @@ def read_study(study: str | Path, changes: Mapping[str, Any] | None = None) -> S
 def _row(name: str, values: Mapping[str, Any]) -> Row:
     for key in values:
         checks.known(f"key of row {name}", key, ROW_KEYS)
+    for key in ("set", "search"):
+        if not isinstance(values.get(key, {}), Mapping):
+            raise TypeError(f"{key} of row {name} must be a section of keys, got {values[key]!r}")
+    if not isinstance(values.get("title", ""), str):
+        raise TypeError(f"title of row {name} must be text, got {values['title']!r}")
+    if "ensemble" in values and (more := [key for key in ("set", "search") if values.get(key)]):
+        raise ValueError(
+            f"row {name} is an ensemble of {values['ensemble']!r}, whose settings it has: no {more[0]}"
+        )
     search = values.get("search", {})
+    if "seed" in search:
+        raise ValueError(
+            f"search of row {name} must not have seed: the study's seeds are repeats, not candidates"
+        )
     for key, points in search.items():
         if not isinstance(points, list) or not points:
             raise TypeError(f"search of row {name} must give a list for {key}, got {points!r}")

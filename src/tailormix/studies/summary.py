@@ -40,8 +40,8 @@ class Effect:
 
     @property
     def decided(self) -> bool:
-        """Whether the interval leaves out 0."""
-        return self.low > 0 or self.high < 0
+        """Whether the interval leaves out 0; one without length, of equal values, decides nothing."""
+        return self.low < self.high and (self.low > 0 or self.high < 0)
 
 
 @dataclass(frozen=True)
@@ -236,10 +236,15 @@ def compares(study: Study, rows: Iterable[Mapping[str, str]]) -> bool:
 
 
 def ranked(study: Study, rows: Sequence[Mapping[str, str]], metric: str) -> Ranking | None:
-    """The ranking of the rows of a study that have results on all of its data sets with any."""
+    """The ranking of the rows of a study that have results on all data sets that most rows have."""
     values = Values(rows, metric)
-    names = [name for name in study.rows if all(values.seeds(data, name) for data in values.data_sets)]
-    return ranking(values, names)
+    there = {row["row"] for row in rows if row.get(metric)}
+    most = [
+        data
+        for data in values.data_sets
+        if 2 * sum(bool(values.seeds(data, row)) for row in there) > len(there)
+    ]
+    return ranking(values, [row for row in study.rows if all(values.seeds(data, row) for data in most)])
 
 
 def _bootstrap(values: npt.NDArray[np.float64]) -> tuple[float, float]:

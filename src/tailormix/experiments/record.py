@@ -6,6 +6,7 @@ A run resumes only if all that can change its numbers is as it was.
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import os
 import platform
@@ -46,6 +47,12 @@ def check_experiment(experiment: Experiment, path: Path) -> None:
                 f"the code of the {section}, {now['file']}, is not what {path} was started with: "
                 "restore it, choose another --out, or start anew with --force"
             )
+    then, now = found.get("data", {}), _data(experiment)
+    if then and now and then["sha256"] != now["sha256"]:
+        raise run_folder.RunError(
+            f"the data in {now['path']} are not what {path} was started with: "
+            "restore them, choose another --out, or start anew with --force"
+        )
 
 
 def check_execution(path: Path, ranks: int, batch: int, allow_other_ranks: bool) -> dict[str, Any]:
@@ -78,8 +85,9 @@ def write_record(experiment: Experiment, path: Path, execution: Mapping[str, Any
     """Write the resolved experiment and how it is executed, with the versions and commit of its beginning."""
     found = record = read_record(path)
     if not found:
-        code = _plugins(experiment)
-        record = {"experiment": _settings(experiment), **({"plugins": code} if code else {}), **provenance()}
+        sources = {"plugins": _plugins(experiment), "data": _data(experiment)}
+        named = {key: value for key, value in sources.items() if value}
+        record = {"experiment": _settings(experiment), **named, **provenance()}
     if found.get("execution") != execution:
         run_folder.write_json(path / run_folder.EXPERIMENT, {**record, "execution": execution})
 
@@ -99,6 +107,25 @@ def _settings(experiment: Experiment) -> dict[str, Any]:
 def _plugins(experiment: Experiment) -> dict[str, dict[str, Any]]:
     """Where the code of each plug-in is, and its checksum, by section."""
     return {section: plugins.record(name) for section, name in experiment.plugins.items()}
+
+
+def _data(experiment: Experiment) -> dict[str, str]:
+    """The file or folder of one's own that the data are read from, and its checksum, where it is there."""
+    given = experiment.data.options.get("path")
+    if given is None or not (path := Path(given)).exists():
+        return {}
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        names = "".join(f"{file.relative_to(path)} {file.stat().st_size}\n" for file in files)
+        return {"path": str(given), "sha256": hashlib.sha256(names.encode()).hexdigest()}
+    state = path.stat()
+    return {"path": str(given), "sha256": _checksum(path.resolve(), state.st_mtime_ns, state.st_size)}
+
+
+@functools.lru_cache  # a study asks once for each of its runs
+def _checksum(path: Path, _changed: int, _size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @functools.cache  # three calls of git; the code in memory stays what it is

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from docs.stand_ins import present
 from tailormix.experiments.features.backbones import load_backbone, weights_sha256
+from tailormix.experiments.plugins import PluginError
 from tailormix.models import MobileNetV2
 from tailormix.pretrained import pretrained
 from tiny_bert import tiny_bert
@@ -121,6 +122,12 @@ def wrong(images):
 
 def broken(images):
     return images.mean((2, 3)) / 0
+
+def lacking(texts):
+    return {}["such"]
+
+def leaving(texts):
+    raise SystemExit("two\\nlines")
 """
 
 
@@ -138,6 +145,17 @@ def test_code_of_the_user(tmp_path: Path) -> None:
         load_backbone(f"{path}:wrong", "images")(IMAGES)
     with pytest.raises(ValueError, match=r"mine.py:broken returned features that are not finite"):
         load_backbone(f"{path}:broken", "images")(IMAGES)
+
+
+@pytest.mark.parametrize(
+    ("name", "raised"), [("lacking", "KeyError: 'such'"), ("leaving", "SystemExit: two lines")]
+)
+def test_an_error_in_code_of_the_user_names_the_plugin(tmp_path: Path, name: str, raised: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(PLUGIN)
+    with pytest.raises(PluginError) as caught:
+        load_backbone(f"{path}:{name}", "texts")(["one"])
+    assert str(caught.value) == f"plug-in {path}:{name}: it raised {raised}"
 
 
 def test_a_program(tmp_path: Path) -> None:

@@ -15,7 +15,13 @@ from tailormix.data.corrupt import corrupt, corrupt_in_chunks
 from tailormix.experiments.features import extraction
 from tailormix.experiments.features.backbones import Backbone
 from tailormix.experiments.features.extraction import extract
-from tailormix.experiments.features.sources import image_source, read_source, with_corruptions
+from tailormix.experiments.features.sources import (
+    Source,
+    folder_source,
+    image_source,
+    read_source,
+    with_corruptions,
+)
 
 COLUMNS = {"text": "text", "label": "label"}
 CODE = """
@@ -26,6 +32,12 @@ def letters(texts):
 
 def colours(images):
     return torch.cat([images.mean((2, 3)), images.std((2, 3))], 1)
+
+def counts(texts):
+    return letters(texts) * 1e6
+
+def lacking(texts):
+    return {}["weights"]
 """
 
 
@@ -165,6 +177,65 @@ def test_an_interrupted_extraction_resumes(tmp_path: Path, monkeypatch: pytest.M
     assert facts["model"] == "others"
     assert facts["parts"] == {"train": 1438, "test": 359}
     assert extraction.FACTS not in [path.name for path in tmp_path.iterdir()]
+
+
+def numbered(texts: list[str]) -> torch.Tensor:
+    return torch.tensor([[float(text)] for text in texts])
+
+
+def stop_at_once(part: str, done: int, total: int) -> None:
+    raise KeyboardInterrupt
+
+
+def test_chunks_of_other_texts_are_not_taken(tmp_path: Path) -> None:
+    table, out, backbone = tmp_path / "many.csv", tmp_path / "f.npz", Backbone("numbers", numbered, None)
+
+    def write(numbers: range, odd: str) -> Source:
+        rows = (f"{number},{odd if number % 2 else 'even'}" for number in numbers)
+        table.write_text("\n".join(["text,label", *rows]))
+        return read_source(str(table), options={}, columns=COLUMNS, size=8)
+
+    for numbers, odd in ((range(1200, 2400), "odd"), (range(1200, 2400), "uneven")):
+        with pytest.raises(KeyboardInterrupt):
+            extract(write(range(1200), "odd"), backbone, out, progress=stop_at_once)
+        extract(write(numbers, odd), backbone, out)
+        found = arrays(out)
+        assert found["x"][:, 0].tolist() == list(numbers)  # rows 0 to 499 too, which had other words
+        assert found["class_names"].tolist() == ["even", odd]
+        assert json.loads(str(found["source"]))["data sha256"] == write(numbers, odd).sha256
+
+
+def test_chunks_of_other_images_are_not_taken(code: Path) -> None:
+    for name, colour in (("blue", 10), ("red", 20)):
+        (code / "photos" / name).mkdir(parents=True)
+        Image.new("RGB", (8, 8), (colour,) * 3).save(code / "photos" / name / "0.png")
+    backbone, out = Backbone("means", means, None, size=8), code / "f.npz"
+    with pytest.raises(KeyboardInterrupt):
+        extract(folder_source(Path("photos"), 8), backbone, out, progress=stop_at_once)
+    Image.new("RGB", (64, 64), (200,) * 3).save(code / "photos" / "blue" / "0.png")  # more bytes
+    extract(folder_source(Path("photos"), 8), backbone, out)
+    assert arrays(out)["x"].tolist() == [[200] * 3, [20] * 3]
+
+
+def test_features_that_are_too_large_for_half_precision(code: Path) -> None:
+    (code / "mail.csv").write_text("text,label\nabc,one\naax,two\n")
+    arguments = ("features", "mail.csv", "--model", "mine.py:counts", "-o", "mail.npz")
+    done = call(*arguments, "--half")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "error: --half needs features between -65504 and 65504, got 2e+06 in size in the part 'train': "
+        "leave --half out\n"
+    )
+    assert sorted(path.name for path in code.iterdir()) == ["mail.csv", "mine.py"]
+    assert call(*arguments).exit_code == 0
+    assert arrays(code / "mail.npz")["x"].max() == 2e6
+
+
+def test_an_encoder_that_fails_is_named(code: Path) -> None:
+    (code / "mail.csv").write_text("text,label\nabc,one\nxyz,two\n")
+    done = call("features", "mail.csv", "--model", "mine.py:lacking", "-o", "mail.npz")
+    assert done.exit_code == 2
+    assert done.stderr == "error: plug-in mine.py:lacking: it raised KeyError: 'weights'\n"
 
 
 def test_half_precision(tmp_path: Path) -> None:

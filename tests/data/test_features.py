@@ -106,6 +106,10 @@ def test_wrong_options(tmp_path: Path, options: dict[str, int], message: str) ->
             {"part": np.repeat("test", 201), "y": np.zeros(201, int)},
             "expected rows with a class, in the part 'train', got test",
         ),
+        (
+            {"y": np.r_[np.ones(120, int), np.arange(81) % 3]},
+            "expected two classes or more in the part 'train', got 'b' alone",
+        ),
         ({"part": None}, "expected arrays named x and y and part"),
         ({"x": np.full((201, 2), np.nan)}, "expected finite numbers"),
     ],

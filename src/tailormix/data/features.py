@@ -122,14 +122,17 @@ def _read(path: Path, _modified: int, _size: int) -> FeatureFile:
         str(name): torch.from_numpy(np.flatnonzero(part == name)) for name in dict.fromkeys(part.tolist())
     }
     names = tuple(map(str, names or range(int(labels.max()) + 1)))
-    _check_classes(path, labels, parts, names)
+    check_classes(path, labels, parts, names)
     return FeatureFile(
         path, torch.from_numpy(x), labels, torch.from_numpy(ids.astype(np.int64)), parts, names
     )
 
 
-def _check_classes(path: Path, labels: Tensor, parts: dict[str, Tensor], names: tuple[str, ...]) -> None:
-    """Raise unless every part has classes alone, or none; training, validation and test rows have some."""
+def check_classes(path: Path, labels: Tensor, parts: Mapping[str, Tensor], names: tuple[str, ...]) -> None:
+    """Raise unless every part has classes alone, or none; training, validation and test rows have some.
+
+    Training rows have two different classes at least.
+    """
     if int(labels.max()) >= len(names) or int(labels.min()) < -1:
         told = f"{int(labels.min())} to {int(labels.max())}"
         raise unusable(path, f"classes 0 to {len(names) - 1}, or -1 for none", told)
@@ -138,6 +141,10 @@ def _check_classes(path: Path, labels: Tensor, parts: dict[str, Tensor], names: 
         if not known.all() and (known.any() or name in (TRAIN, VALIDATION, TEST)):
             told = f"{int((~known).sum())} of {len(rows)} rows without"
             raise unusable(path, f"a class in every row of the part {name!r}", told)
+    if TRAIN in parts:
+        found = list(set(labels[parts[TRAIN]].tolist()))
+        if len(found) < 2:
+            raise unusable(path, f"two classes or more in the part {TRAIN!r}", f"{names[found[0]]!r} alone")
 
 
 def part_rows(

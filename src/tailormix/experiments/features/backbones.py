@@ -180,9 +180,17 @@ def _plugin(name: str, kind: Kind, size: int | None) -> Backbone:
         raise plugins.PluginError(f"plug-in {name} must be callable, got {type(found).__name__}")
     module = found.eval() if isinstance(found, nn.Module) else None
     sha256 = plugins.record(name)["sha256"] if module is None else weights_sha256(module)
+
+    def encode(batch: Any) -> Any:
+        try:
+            return found(batch)
+        except (Exception, SystemExit) as error:  # the code of the user may raise anything
+            text = " ".join(str(error).split())
+            raise plugins.PluginError(f"plug-in {name}: it raised {type(error).__name__}: {text}") from error
+
     if kind == "texts":
-        return Backbone(name, found, sha256)
-    return Backbone(name, found, sha256, size or DEFAULT_SIZE, *IMAGENET_MEAN_STD)
+        return Backbone(name, encode, sha256)
+    return Backbone(name, encode, sha256, size or DEFAULT_SIZE, *IMAGENET_MEAN_STD)
 
 
 def _text_transformer(name: str) -> Backbone:

@@ -1,5 +1,6 @@
 """Files of features: parts, limits, shots, and what is wrong with a file."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from tailormix.data import DataError, DataSplits, load
+from tailormix.data.preprocessing.saving import load_preprocessing, save_preprocessing
 
 
 def write(path: Path, *, validation: bool = True, **changes: Any) -> Path:
@@ -44,6 +46,30 @@ def test_parts_of_the_file(tmp_path: Path) -> None:
         raw = splits.preprocessing.read(file["x"][-9:])
     torch.testing.assert_close(batch[0], splits.preprocessing(raw))
     assert noisy.ids.tolist() == list(range(1192, 1201))
+
+
+def test_features_of_another_model_are_refused(tmp_path: Path) -> None:
+    """Weights and the pixels that they saw count, the model's name does not; other files are trusted."""
+
+    def made(name: str, **facts: Any) -> Path:
+        return write(tmp_path / f"{name}.npz", source=np.array(json.dumps({"model": name, **facts})))
+
+    first = made("first", **{"weights sha256": "aaa", "size": 96})
+    scale = load("features", path=first).preprocessing
+    assert scale is not None
+    save_preprocessing(tmp_path / "run.safetensors", scale)
+    scale = load_preprocessing(tmp_path / "run.safetensors")
+    same = made("renamed", **{"weights sha256": "aaa", "size": 96})
+    for path in (first, same, write(tmp_path / "unknown.npz")):
+        assert len(scale.read(path)) == 201
+    expected = r"expected features made by first at 96 pixels \(weights aaa\), got those of "
+    for facts, told in (
+        ({"weights sha256": "bbb", "size": 96}, r"other at 96 pixels \(weights bbb\)"),
+        ({"weights sha256": "aaa", "size": 224}, r"other at 224 pixels \(weights aaa\)"),
+    ):
+        with pytest.raises(DataError, match=expected + told):
+            scale.read(made("other", **facts))
+    assert scale.read(write(tmp_path / "odd.npz", source=np.array("by hand"))).shape == (201, 4)
 
 
 def test_a_name_is_looked_up_in_the_folder_of_features(tmp_path: Path) -> None:

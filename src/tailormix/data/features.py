@@ -13,7 +13,7 @@ import torch
 from tailormix import checks
 from tailormix.data.files.arrays import names_in_npz, read_npz
 from tailormix.data.files.location import check_file, unusable
-from tailormix.data.preprocessing.arrays import ArrayPreprocessing, check_finite
+from tailormix.data.preprocessing.arrays import ArrayPreprocessing, check_finite, encoder_of
 from tailormix.data.splits import DataSplits, LazySplit, MemorySplit, hold_out, share, train_rows
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def load_features(
         shots=shots,
         validation_shots=validation_shots,
     )
-    scale = ArrayPreprocessing.fit(file.x[rows[0]])
+    scale = ArrayPreprocessing.fit(file.x[rows[0]], encoder=encoder_of(file.path))
     train, held, tested = (_split(file, part, scale) for part in rows)
     others = {name: part for name, part in file.parts.items() if name not in (TRAIN, VALIDATION, TEST)}
     return DataSplits(

@@ -60,6 +60,7 @@ METHODS = (
     ("SK Mixup", ("sk-mixup", "sk-mixup-0.25")),
     ("SK RegMixup", ("sk-regmixup",)),
     ("SK Mixup, automatic strength", ("sk-mixup-auto",)),
+    ("4 plain networks", ("erm-ensemble",)),
 )
 #: panels of the overview: title, the metrics of which a setting has one, and a scale; to the left is better
 OVERVIEW = (
@@ -100,7 +101,7 @@ def overview(found: Mapping[str, Rows]) -> Figure:
                 effects = (over_data_sets(values, name, values, "erm") for name in names)
                 effect = next((effect for effect in effects if effect.n == len(values.data_sets)), None)
                 if effect is not None:
-                    y = place + 0.14 * (number - (len(METHODS) - 1) / 2)
+                    y = place + 0.13 * (number - (len(METHODS) - 1) / 2)
                     _mark(one, effect, y, scale, COLOURS[number])
                     drawn[method] = COLOURS[number]
         for place in range(0, len(settings), 2):

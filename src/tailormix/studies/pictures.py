@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tailormix.reports.style import BAND, COLOURS, INK, QUIET, new_figure, plain_axes
 from tailormix.studies.study import matches
 from tailormix.studies.summary import (
+    HIGHER,
     RANKED,
     Values,
     comparable,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 PANELS = (
     ("ECE, nothing calibrated", "ece", "ece", 100.0),
     ("NLL, both with temperature", "ts_nll", "ts_nll", 1.0),
+    ("Accuracy on\ncorrupted images", "corrupted_accuracy", "corrupted_accuracy", 100.0),
     ("ECE on corrupted images,\nboth with temperature", "corrupted_ts_ece", "corrupted_ts_ece", 100.0),
     ("AUROC of unknown inputs,\nboth with temperature", "unknown_ts_auroc", "unknown_ts_auroc", 100.0),
     ("RMSE, %", "rmse", "rmse", 100.0),
@@ -156,7 +158,7 @@ def differences(study: Study, rows: Rows) -> Figure:
     axes[0].set_yticks(range(len(names)), [study.rows[name].title + coverage(values, name) for name in names])
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     figure.supxlabel(
-        f"difference from {study.rows[study.baseline].title.lower()} (points of 100 for ECE and AUROC)",
+        f"difference from {study.rows[study.baseline].title.lower()} (points of 100; NLL as it is)",
         fontsize=8,
         color=QUIET,
     )
@@ -167,7 +169,7 @@ def _forest(
     axes: Axes, study: Study, rows: Rows, names: Sequence[str], ours: str, theirs: str, scale: float
 ) -> None:
     mine, other = comparable(rows, ours), comparable(rows, theirs)
-    better = 1 if ours.endswith("auroc") else -1
+    better = 1 if ours.endswith(HIGHER) else -1
     for place, name in enumerate(names):
         effect = over_data_sets(mine, name, other, study.baseline)
         if not effect.n:

@@ -45,7 +45,7 @@ _RATIO = (3 / 4, 4 / 3)
 
 @dataclass(frozen=True)
 class ImageTransform:
-    """Random crop after zero padding, flip and light, then (x / maximum - mean) / std per channel.
+    """Random crop after zero padding, flip and jitter, then (x / maximum - mean) / std per channel.
 
     ``scale`` and ``shift`` (channels, 1, 1) hold the normalisation as x · scale + shift; make them with
     :func:`normalisation`. ``jitter`` changes brightness and contrast of images from 0 to 255, each by a

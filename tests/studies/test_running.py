@@ -2,6 +2,7 @@
 
 import csv
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tailormix.experiments.shifts import shifted_predictions
 from tailormix.studies import references, running
 from tailormix.studies.page import study_page
 from tailormix.studies.pictures import study_pictures
-from tailormix.studies.raw import FACTS, LAST, read_csv, write_csv
+from tailormix.studies.raw import FACTS, LAST, read_csv, update_csv
 from tailormix.studies.running import choose, result_of
 from tailormix.studies.study import Study, read_study
 from tailormix.training.evaluating import shift_metrics
@@ -62,6 +63,16 @@ def test_numbers_are_those_of_the_results(finished: tuple[Study, Path]) -> None:
     )
     assert float(row["nll"]) == pytest.approx(result["test"]["before"]["nll"], rel=1e-5)
     assert float(row["ts_ece"]) == pytest.approx(result["test"]["after temperature"]["ece"], rel=1e-5)
+
+
+def test_studies_that_end_at_the_same_time_lose_no_row(finished: tuple[Study, Path], tmp_path: Path) -> None:
+    rows = read_csv(finished[1] / "small.csv")
+    path = tmp_path / "small.csv"
+    with ThreadPoolExecutor(8) as threads:
+        calls = [threads.submit(update_csv, [{**rows[0], "seed": str(seed)}], path) for seed in range(32)]
+    for each in calls:
+        each.result()
+    assert sorted(int(row["seed"]) for row in read_csv(path)) == list(range(32))
 
 
 def test_an_ensemble_is_no_worse_than_its_members_on_average(finished: tuple[Study, Path]) -> None:
@@ -457,7 +468,7 @@ def test_a_study_of_ones_own_has_a_page_and_rows_that_were_added(finished: tuple
     rows = read_csv(folder / "small.csv")
     extra = [{**row, "row": "my.Mine"} for row in rows if row["row"] == "mixup"]
     place = folder / "page"
-    write_csv([*rows, *extra], place / "small.csv")
+    update_csv([*rows, *extra], place / "small.csv")
     arguments = ("results", "--folder", str(place))
     assert "has no results files" in " ".join(call(*arguments).output.split())
     done = call(*arguments, "--study", str(folder / "small.toml"))

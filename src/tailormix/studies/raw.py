@@ -219,7 +219,6 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
     writer.writerows(
         sorted(as_text(rows), key=lambda row: (row["data"], row["row"], int(row["seed"]), row["candidate"]))
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     return write_atomically(path, text.getvalue())
 
 
@@ -252,10 +251,17 @@ def read_csv(path: Path) -> list[RawRow]:
 
 
 def update_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
-    """Write into a file that may hold other rows: those of the same data set, row and seed are replaced."""
+    """Write into a file that may hold other rows: those of the same data set, row and seed are replaced.
+
+    Calls that end at the same time wait for one another, so that no row is lost.
+    """
+    from filelock import FileLock
+
     new = {_cell(row) for row in rows}
-    kept: Iterable[Mapping[str, Any]] = read_csv(path) if path.is_file() else []
-    return write_csv([*(row for row in kept if _cell(row) not in new), *rows], path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.parent / ".lock"):
+        kept: Iterable[Mapping[str, Any]] = read_csv(path) if path.is_file() else []
+        return write_csv([*(row for row in kept if _cell(row) not in new), *rows], path)
 
 
 def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:

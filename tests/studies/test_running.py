@@ -157,8 +157,8 @@ def test_tables_and_pictures(finished: tuple[Study, Path]) -> None:
     pictures = study_pictures(study, rows)
     assert list(pictures) == ["small.png"]  # two data sets rank nothing
     assert [axes.get_title() for axes in pictures["small.png"].axes] == [
-        "ECE, nothing calibrated",
-        "NLL, both with temperature",
+        "ECE,\nnothing calibrated",
+        "NLL,\nboth with temperature",
     ]
 
 

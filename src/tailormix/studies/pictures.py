@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 #: panels of the picture of differences: title, metric of a row, metric of plain training, scale
 PANELS = (
-    ("ECE, nothing calibrated", "ece", "ece", 100.0),
-    ("NLL, both with temperature", "ts_nll", "ts_nll", 1.0),
+    ("ECE,\nnothing calibrated", "ece", "ece", 100.0),
+    ("NLL,\nboth with temperature", "ts_nll", "ts_nll", 1.0),
     ("Accuracy on\ncorrupted images", "corrupted_accuracy", "corrupted_accuracy", 100.0),
     ("ECE on corrupted images,\nboth with temperature", "corrupted_ts_ece", "corrupted_ts_ece", 100.0),
     ("AUROC of unknown inputs,\nboth with temperature", "unknown_ts_auroc", "unknown_ts_auroc", 100.0),
@@ -55,20 +55,22 @@ SETTINGS = (
     ("Image features, 5000", "images", "*-5000,tiny*"),
     ("Tables", "tables", "*"),
 )
-#: methods of the overview: title, and their rows; from scratch with the settings of the paper
+#: methods of the overview: title, their rows (from scratch with the settings of the paper), colour and marker
 METHODS = (
-    ("Mixup", ("mixup", "mixup-1")),
-    ("RegMixup", ("regmixup",)),
-    ("SK Mixup", ("sk-mixup", "sk-mixup-0.25")),
-    ("SK RegMixup", ("sk-regmixup",)),
-    ("SK Mixup, automatic strength", ("sk-mixup-auto",)),
-    ("4 plain networks", ("erm-ensemble",)),
+    ("Mixup", ("mixup", "mixup-1"), COLOURS[0], "o"),
+    ("RegMixup", ("regmixup",), COLOURS[1], "o"),
+    ("SK Mixup", ("sk-mixup", "sk-mixup-0.25"), COLOURS[2], "o"),
+    ("SK RegMixup", ("sk-regmixup",), COLOURS[3], "o"),
+    ("SK Mixup, automatic strength", ("sk-mixup-auto",), COLOURS[4], "o"),
+    ("4 plain networks", ("erm-ensemble",), COLOURS[5], "o"),
+    ("Plain training + jitter", ("erm-jitter",), INK, "s"),
+    ("RegMixup + jitter", ("regmixup-jitter",), COLOURS[1], "s"),
 )
 #: panels of the overview: title, the metrics of which a setting has one, and a scale; to the left is better
 OVERVIEW = (
-    ("ECE, nothing calibrated, points", ("ece",), 100.0),
-    ("NLL, both with temperature", ("ts_nll",), 1.0),
-    ("Errors under shift, points", ("corrupted_accuracy", "covariate_accuracy"), -100.0),
+    ("ECE, points,\nnothing calibrated", ("ece",), 100.0),
+    ("NLL,\nboth with temperature", ("ts_nll",), 1.0),
+    ("Errors under shift,\npoints", ("corrupted_accuracy", "covariate_accuracy"), -100.0),
     ("ECE under shift, points,\nboth with temperature", ("corrupted_ts_ece", "covariate_ts_ece"), 100.0),
 )
 
@@ -90,22 +92,22 @@ def overview(found: Mapping[str, Rows]) -> Figure:
     from matplotlib.lines import Line2D
 
     settings = settings_of(found)
-    figure = new_figure(11.5, 1.1 + 0.62 * len(settings))
+    figure = new_figure(9.5, 1.3 + 0.66 * len(settings))
     axes = figure.subplots(1, len(OVERVIEW), sharey=True)
-    drawn: dict[str, str] = {}
+    drawn: dict[str, Line2D] = {}
     for one, (title, metrics, scale) in zip(axes, OVERVIEW, strict=True):
         for place, (_, rows) in enumerate(settings):
             metric = next((name for name in metrics if any(row.get(name) for row in rows)), None)
             if metric is None:
                 continue
             values = Values(rows, metric)
-            for number, (method, names) in enumerate(METHODS):
+            for number, (method, names, colour, marker) in enumerate(METHODS):
                 effects = (over_data_sets(values, name, values, "erm") for name in names)
                 effect = next((effect for effect in effects if effect.n == len(values.data_sets)), None)
                 if effect is not None:
-                    y = place + 0.13 * (number - (len(METHODS) - 1) / 2)
-                    _mark(one, effect, y, scale, COLOURS[number])
-                    drawn[method] = COLOURS[number]
+                    y = place + 0.11 * (number - (len(METHODS) - 1) / 2)
+                    _mark(one, effect, y, scale, colour, marker)
+                    drawn[method] = Line2D([], [], color=colour, marker=marker, markersize=4.5)
         for place in range(0, len(settings), 2):
             one.axhspan(place - 0.5, place + 0.5, color=BAND, alpha=0.3, linewidth=0, zorder=0)
         one.axvline(0, color=INK, linewidth=0.8)
@@ -116,22 +118,22 @@ def overview(found: Mapping[str, Rows]) -> Figure:
     axes[0].set_yticks(range(len(settings)), [title for title, _ in settings])
     axes[0].set_ylim(len(settings) - 0.5, -0.5)
     figure.legend(
-        [Line2D([], [], color=colour, marker="o", markersize=4.5) for colour in drawn.values()],
+        list(drawn.values()),
         list(drawn),
         loc="outside lower center",
-        ncols=len(drawn),
+        ncols=math.ceil(len(drawn) / 2),
         fontsize=8,
         frameon=False,
     )
     return figure
 
 
-def _mark(axes: Axes, effect: Effect, y: float, scale: float, colour: str) -> None:
+def _mark(axes: Axes, effect: Effect, y: float, scale: float, colour: str, marker: str) -> None:
     """A mean with its interval; hollow where that holds 0."""
     if not math.isnan(effect.low):
         axes.plot([scale * effect.low, scale * effect.high], [y, y], color=colour, linewidth=1.4)
     face = colour if effect.decided else "white"
-    axes.plot(scale * effect.mean, y, "o", color=colour, markerfacecolor=face, markersize=4.5)
+    axes.plot(scale * effect.mean, y, marker, color=colour, markerfacecolor=face, markersize=4.5)
 
 
 def study_pictures(study: Study, rows: Rows) -> dict[str, Figure]:
@@ -149,7 +151,7 @@ def differences(study: Study, rows: Rows) -> Figure:
     names = [
         name for name in study.rows if name != study.baseline and any(row["row"] == name for row in rows)
     ]
-    figure = new_figure(2.0 + 2.5 * len(panels), 0.9 + 0.27 * len(names))
+    figure = new_figure(2.4 + 1.9 * len(panels), 0.9 + 0.27 * len(names))
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for one, (title, ours, theirs, scale) in zip(axes, panels, strict=True):
         _forest(one, study, rows, names, ours, theirs, scale)
@@ -181,6 +183,7 @@ def _forest(
             axes.plot([scale * effect.low, scale * effect.high], [place, place], color=colour, linewidth=1.6)
         axes.plot(scale * effect.mean, place, "o", color=colour, markersize=4.5)
     axes.axvline(0, color=INK, linewidth=0.8)
+    axes.locator_params(axis="x", nbins=5, steps=[1, 2, 5, 10])
     plain_axes(axes, grid="x")
 
 

@@ -6,6 +6,8 @@ from statistics import fmean, stdev
 import pytest
 
 from helpers import ROOT
+from tailormix import METHODS
+from tailormix.experiments import read
 from tailormix.studies.raw import read_csv
 
 PAGE = " ".join((ROOT / "docs" / "tau.md").read_text(encoding="utf-8").split())
@@ -63,3 +65,33 @@ def test_automatic_strength_against_the_papers() -> None:
     for data, name in (("cifar10", "CIFAR-10"), ("fashion-mnist", "Fashion-MNIST")):
         values = validation("scratch")[data]
         assert f"{values['sk-mixup-auto']:.3f} against {values['sk-mixup-0.25']:.3f} on {name}" in PAGE
+
+
+def settings(study: str) -> dict[tuple[str, str], dict[str, float]]:
+    """Validation NLL with a temperature by row and candidate: the mean over seeds on each data set."""
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for line in read_csv(ROOT / "docs" / "results" / f"{study}.csv"):
+        if "weight_decay" in line["candidate"] and "ensemble" not in line["row"]:
+            values = found.setdefault((line["row"], line["candidate"]), {})
+            values.setdefault(line["data"], []).append(float(line["validation_ts_nll"]))
+    return {key: {data: fmean(each) for data, each in values.items()} for key, values in found.items()}
+
+
+def test_features_are_trained_as_validation_rows_of_both_studies_say() -> None:
+    texts, images = settings("text"), settings("images")
+    common = texts.keys() & images.keys()
+    assert len(common) > 20
+    assert {len(texts[key]) for key in common} == {4}
+    assert {len(images[key]) for key in common} == {5}
+    row, candidate = min(common, key=lambda key: fmean((texts[key] | images[key]).values()))
+    trained = read("features")
+    assert row == trained.method.name
+    assert json.loads(candidate) == {
+        "optimiser.weight_decay": trained.training.optimiser.options["weight_decay"]
+    }
+    row, candidate = min(texts, key=lambda key: fmean(texts[key].values()))
+    assert row == "regmixup"
+    assert json.loads(candidate) == {
+        "optimiser.weight_decay": trained.training.optimiser.options["weight_decay"],
+        "method.alpha": METHODS["regmixup"].defaults["alpha"],
+    }

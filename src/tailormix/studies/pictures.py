@@ -65,6 +65,7 @@ METHODS = (
     ("4 plain networks", ("erm-ensemble",), COLOURS[5], "o"),
     ("Plain training + jitter", ("erm-jitter",), INK, "s"),
     ("RegMixup + jitter", ("regmixup-jitter",), COLOURS[1], "s"),
+    ("SK RegMixup + jitter", ("sk-regmixup-jitter",), COLOURS[3], "s"),
 )
 #: panels of the overview: title, the metrics of which a setting has one, and a scale; to the left is better
 OVERVIEW = (
@@ -101,11 +102,13 @@ def overview(found: Mapping[str, Rows]) -> Figure:
             if metric is None:
                 continue
             values = Values(rows, metric)
-            for number, (method, names, colour, marker) in enumerate(METHODS):
+            there = {row["row"] for row in rows}
+            methods = [each for each in METHODS if there.intersection(each[1])]
+            for number, (method, names, colour, marker) in enumerate(methods):
                 effects = (over_data_sets(values, name, values, "erm") for name in names)
                 effect = next((effect for effect in effects if effect.n == len(values.data_sets)), None)
                 if effect is not None:
-                    y = place + 0.11 * (number - (len(METHODS) - 1) / 2)
+                    y = place + 0.1 * (number - (len(methods) - 1) / 2)
                     _mark(one, effect, y, scale, colour, marker)
                     drawn[method] = Line2D([], [], color=colour, marker=marker, markersize=4.5)
         for place in range(0, len(settings), 2):

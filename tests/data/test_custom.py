@@ -51,6 +51,24 @@ def test_npz_images(tmp_path: Path) -> None:
     torch.testing.assert_close(batch.std(dim=(0, 2, 3), correction=0), torch.ones(3))
 
 
+def test_npz_images_for_training_can_be_augmented_and_nothing_else(tmp_path: Path) -> None:
+    """One bright pixel in the middle of 16 x 16: crops move it by up to two pixels."""
+    x = np.zeros((50, 1, 16, 16), dtype=np.uint8)
+    x[:, :, 8, 8] = 200
+    splits = load("npz", path=saved(tmp_path, x=x, y=np.arange(50) % 2), augment="crop")
+    found = [
+        part.batch(torch.arange(len(part)), torch.Generator().manual_seed(0))[0].flatten(1).argmax(1)
+        for part in (splits.train, splits.validation, splits.test)
+    ]
+    train, *others = found
+    assert {*(train // 16).tolist()} == {*(train % 16).tolist()} == {6, 7, 8, 9, 10}
+    assert all((place == 8 * 16 + 8).all() for place in others)
+    with pytest.raises(
+        ValueError, match=r"augment is for images, and x of .*user\.npz holds float64 of 2 axes"
+    ):
+        load("npz", path=saved(tmp_path, x=np.ones((20, 1)), y=np.arange(20) % 2), augment=True)
+
+
 def test_npz_truth_values_are_classes_and_whole_numbers_can_be_regression(tmp_path: Path) -> None:
     splits = load("npz", path=saved(tmp_path, x=np.ones((20, 1)), y=np.arange(20) % 2 == 0))
     assert (splits.task, splits.class_names) == ("classification", ("False", "True"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from tailormix.data import DataSplits, load
-from tailormix.data.pixels import file_split
+from tailormix.data.pixels import Augmentation, file_split
 from tailormix.data.registry import fold_splits, series_fold, stratified_fold, table_fold
 from tailormix.data.series import series_splits
 
@@ -92,13 +92,13 @@ def test_series_are_four_folds_of_the_training_windows() -> None:
 def test_streamed_files_are_taken_by_path() -> None:
     files = tuple(f"{k}.png" for k in range(20)), torch.arange(20) % 2
     rows = torch.arange(20).split([12, 4, 4])
-    parts = [file_split(files, one, 8, augment=k == 0) for k, one in enumerate(rows)]
+    parts = [file_split(files, one, 8, Augmentation(crop=k == 0)) for k, one in enumerate(rows)]
     part = fold_splits(DataSplits("test", "classification", *parts, 2), "1/4", seed=0)
     for split in (part.train, part.validation):
         assert list(split.paths) == [f"{row}.png" for row in split.ids.tolist()]
     assert (len(part.train), len(part.validation), len(part.test)) == (12, 4, 0)
-    assert part.train.decoder.augment
-    assert not part.validation.decoder.augment
+    assert part.train.decoder.augment.crop
+    assert not part.validation.decoder.augment.crop
 
 
 @pytest.mark.parametrize("wrong", ["0/4", "5/4", "1/1", "1", "a/b", "1/4/2", 3, "1/401"])

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 from tailormix.data import DataError, DataSplits, load
 from tailormix.data.pixels import (
     DRAWS,
+    IMAGENET_MEAN_STD,
+    Augmentation,
+    Decoder,
     ImageTransform,
     central_crop,
     crop,
     crop_box,
+    file_split,
     normalisation,
     open_image,
-    random_crop,
     read_images,
     relight,
 )
@@ -104,7 +107,7 @@ def pictures(tmp_path: Path) -> DataSplits:
             pixels = draw.integers(0, 256, (20 + k, 30 - k, 3), dtype=np.uint8)
             PIL.Image.fromarray(pixels).save(tmp_path / label / f"{k}.png")
     PIL.Image.fromarray(np.zeros((16, 16), np.uint8)).save(tmp_path / "a" / "0.png")
-    return load("folder", path=tmp_path, image_size=16)
+    return load("folder", path=tmp_path, image_size=16, augment="crop-flip-jitter")
 
 
 def test_folder_splits(pictures: DataSplits) -> None:
@@ -144,12 +147,50 @@ def test_crops_stay_inside(image_width: int, image_height: int, draws: list[floa
     assert 0 <= top <= image_height - height
 
 
-def test_random_crop_of_a_ramp() -> None:
-    """Area 0.08 + 0.92 · u = 0.25 and shape 1 of a 64 x 64 image: 32 x 32 at ⌊u · 33⌋; flipped below 0.5."""
-    ramp = PIL.Image.fromarray(np.tile(np.arange(64, dtype=np.uint8), (64, 1)))
-    draws = [(0.25 - 0.08) / 0.92, 0.5] * 10 + [0.25, 0.9, 0.7]
-    assert np.asarray(random_crop(ramp, 32, draws))[0].tolist() == list(range(8, 40))
-    assert np.asarray(random_crop(ramp, 32, [*draws[:-1], 0.3]))[0].tolist() == list(range(39, 7, -1))
+@pytest.mark.parametrize(
+    ("augment", "size", "expected"),
+    [
+        ("crop", 32, range(8, 40)),
+        ("crop-flip", 32, range(39, 7, -1)),
+        (True, 32, range(39, 7, -1)),
+        ("flip", 56, range(59, 3, -1)),
+        ("jitter", 56, range(4, 60)),
+        (False, 56, range(4, 60)),
+    ],
+)
+def test_crops_and_flips_of_a_ramp(tmp_path: Path, augment: bool | str, size: int, expected: range) -> None:
+    """Of 64 x 64 pixels, at random area 0.08 + 0.92 · u = 0.25 and shape 1, 32 x 32 at ⌊u · 33⌋.
+
+    Else the central 56 x 56; flipped below 0.5.
+    """
+    path = tmp_path / "ramp.png"
+    PIL.Image.fromarray(np.tile(np.arange(64, dtype=np.uint8), (64, 1))).save(path)
+    draws = [(0.25 - 0.08) / 0.92, 0.5] * 10 + [0.25, 0.9, 0.3]
+    decoder = Decoder(size, Augmentation.named(augment))
+    assert decoder(str(path), draws)[0, 0].tolist() == list(expected)
+    not_flipped = decoder(str(path), [*draws[:-1], 0.7])[0, 0].tolist()
+    assert not_flipped == sorted(expected)
+
+
+def test_files_are_jittered_one_by_one(tmp_path: Path) -> None:
+    """Of images of one value only the brightness changes, by a factor from 0.6 to 1.4."""
+    paths = tuple(str(tmp_path / f"{k}.png") for k in range(40))
+    for path in paths:
+        PIL.Image.new("RGB", (16, 16), (100, 100, 100)).save(path)
+    split = file_split((paths, torch.arange(40) % 2), torch.arange(40), 16, Augmentation.named("jitter"))
+    x, _ = split.batch(torch.arange(40), torch.Generator().manual_seed(0))
+    scale, shift = normalisation(*IMAGENET_MEAN_STD)
+    levels = ((x - shift) / scale).round()
+    assert (levels == levels[:, :1, :1, :1]).all()
+    assert len(levels[:, 0, 0, 0].unique()) > 20
+    assert 60 <= levels.min() < 70
+    assert 130 < levels.max() <= 140
+
+
+@pytest.mark.parametrize(("wrong", "kind"), [("crop,flip", ValueError), ("", ValueError), (0.4, TypeError)])
+def test_an_augmentation_that_is_not_known_is_refused(wrong: str | float, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="augment"):
+        Augmentation.named(wrong)
 
 
 def test_central_crop_keeps_the_middle() -> None:

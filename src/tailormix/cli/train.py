@@ -181,6 +181,7 @@ def _run(experiment: Experiment, path: Path, tensorboard: bool, allow_other_rank
 def _print(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None:
     """Print results, in the order of their folders, once for all ranks."""
     from tailormix.experiments.running import is_first_rank
+    from tailormix.training.evaluating import STAGES
 
     if not is_first_rank():
         return
@@ -189,9 +190,11 @@ def _print(found: Sequence[tuple[Path, dict[str, Any]]], as_json: bool) -> None:
         typer.echo(json.dumps(rows, indent=2))
         return
     for row in rows:
-        for stage, metrics in row.get("test", {}).items():
-            values = " · ".join(f"{name} {value:.4g}" for name, value in metrics.items())
-            typer.echo(f"{row['run']}: test {stage}: {values}")
+        for part, stages in {"test": row.get("test", {}), **row.get("shifts", {})}.items():
+            for stage, metrics in stages.items():
+                if stage in STAGES:
+                    values = " · ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+                    typer.echo(f"{row['run']}: {part} {stage}: {values}")
         for calibrator in ("temperature", "variance"):
             if note := row.get(calibrator, {}).get("note"):
                 typer.echo(f"{row['run']}: {note}")

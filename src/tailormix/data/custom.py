@@ -15,6 +15,7 @@ from tailormix.data.files.arrays import read_npz
 from tailormix.data.files.location import unusable
 from tailormix.data.files.tables import Table, read_table
 from tailormix.data.pixels import (
+    Augmentation,
     ImageTransform,
     check_images,
     class_files,
@@ -49,17 +50,24 @@ ID_NAME = re.compile(r"[^a-zA-Z](?i:id)$|[a-z]I[dD]$")
 
 
 def load_npz(
-    seed: int, *, path: str | Path, task: TaskOption = "auto", validation: float = 0.1, test: float = 0.2
+    seed: int,
+    *,
+    path: str | Path,
+    task: TaskOption = "auto",
+    validation: float = 0.1,
+    test: float = 0.2,
+    augment: bool | str = False,
 ) -> DataSplits:
     """Read x (n, ...) and y (n,) or (n, outputs) and split them; shares are of all rows.
 
-    x of uint8 and four axes (n, channels, H, W) is taken as images; other x as numbers, standardised by the
-    training rows. Whether y holds classes or real values, which are standardised as well, says
+    x of uint8 and four axes (n, channels, H, W) is taken as images, of which those for training may be
+    augmented (:class:`tailormix.data.pixels.Augmentation`); other x as numbers, standardised by the training
+    rows. Whether y holds classes or real values, which are standardised as well, says
     :func:`tailormix.data.preprocessing.targets.array_targets`, unless ``task`` does.
     """
     path = Path(path)
     x, y = read_npz(path, ["x", "y"])
-    return array_splits("npz", path, x, y, seed, task=task, validation=validation, test=test)
+    return array_splits("npz", path, x, y, seed, task=task, validation=validation, test=test, augment=augment)
 
 
 def array_splits(
@@ -72,6 +80,7 @@ def array_splits(
     task: TaskOption = "auto",
     validation: float = 0.1,
     test: float = 0.2,
+    augment: bool | str = False,
 ) -> DataSplits:
     """Split x (n, ...) and y (n,) or (n, outputs), as :func:`load_npz` does; errors speak of ``path``."""
     if x.ndim < 2 or y.ndim not in (1, 2) or len(x) != len(y) or 0 in (*x.shape, *y.shape):
@@ -79,7 +88,9 @@ def array_splits(
     targets = array_targets(y, task, f"{path}, array y")
     rows = split_rows(path, targets, seed, validation, test)
     if x.dtype == np.uint8 and x.ndim == 4:
-        return _image_splits(name, path, torch.from_numpy(x), targets, rows)
+        return _image_splits(name, path, torch.from_numpy(x), targets, rows, Augmentation.named(augment))
+    if augment:
+        raise ValueError(f"augment is for images, and x of {path} holds {x.dtype} of {x.ndim} axes")
     if x.dtype.kind not in "biuf":
         raise unusable(path, "x of real numbers", str(x.dtype))
     features = torch.from_numpy(check_finite(f"{path}, array x", x.astype(np.float64)))
@@ -135,11 +146,12 @@ def load_folder(
     image_size: int = 64,
     validation: float = 0.1,
     test: float = 0.2,
-    augment: bool = True,
+    augment: bool | str = True,
 ) -> DataSplits:
     """Read ``path/<class>/<image>``, classes in alphabetical order; shares are of all images.
 
-    Training images are cropped at random to ``image_size`` and flipped, others cropped at the centre.
+    Training images are cropped at random to ``image_size`` and flipped, or as ``augment`` names it
+    (:class:`tailormix.data.pixels.Augmentation`); others are cropped at the centre.
     """
     path = Path(path)
     checks.integer("image_size", image_size, at_least=1)
@@ -157,9 +169,9 @@ def load_folder(
     return DataSplits(
         "folder",
         "classification",
-        train=file_split(files, kept, image_size, augment=augment),
-        validation=file_split(files, held, image_size, augment=False),
-        test=file_split(files, tested, image_size, augment=False),
+        train=file_split(files, kept, image_size, Augmentation.named(augment)),
+        validation=file_split(files, held, image_size),
+        test=file_split(files, tested, image_size),
         outputs=len(classes),
         class_names=tuple(classes),
         preprocessing=photographs(image_size),
@@ -208,15 +220,27 @@ def own_splits(
 
 
 def _image_splits(
-    name: str, path: Path, images: Tensor, targets: Targets, rows: tuple[Tensor, Tensor, Tensor]
+    name: str,
+    path: Path,
+    images: Tensor,
+    targets: Targets,
+    rows: tuple[Tensor, Tensor, Tensor],
+    augment: Augmentation,
 ) -> DataSplits:
-    """Images stay uint8 and are normalised in batches, with statistics of the training rows."""
+    """Images stay uint8 and are normalised in batches, with statistics of the training rows.
+
+    Augmented ones are shifted by up to an eighth of their smaller side, as the published sets are.
+    """
     if images.shape[1] > 4:
         raise unusable(path, "uint8 images of shape (n, channels, height, width)", str(tuple(images.shape)))
     mean_std = _channel_statistics(images[rows[0]])
-    transform = ImageTransform(*normalisation(*mean_std))
+    plain = ImageTransform(*normalisation(*mean_std))
+    augmented = plain.augmented(augment, pad=max(1, min(images.shape[2:]) // 8))
     values, units = targets.scaled(rows[0])
-    train, held, tested = (MemorySplit(images[part], values[part], part, transform) for part in rows)
+    train, held, tested = (
+        MemorySplit(images[part], values[part], part, transform)
+        for part, transform in zip(rows, (augmented, plain, plain), strict=True)
+    )
     return DataSplits(
         name,
         targets.task,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tailormix import checks
 from tailormix.data.files.location import damaged, missing
 from tailormix.data.pixels import (
     IMAGENET_MEAN_STD,
+    Augmentation,
     ImageTransform,
     class_files,
     file_split,
@@ -50,8 +50,6 @@ FASHION_MNIST_CLASSES = (
 # fmt: on
 
 _IMAGENET_CLASSES, _IMAGENET_TRAIN, _IMAGENET_TEST = 1000, 1_281_167, 50_000
-#: named augmentations: flips, and how far brightness and contrast change
-JITTER = {"flip": 0.0, "flip-jitter": 0.4}
 _TINY_CLASSES, _TINY_TRAIN, _TINY_TEST, _TINY_SIDE = 200, 500, 50, 64  # images of each class, pixels
 
 
@@ -160,7 +158,7 @@ def load_imagenet(
     *,
     validation: float = 0.04,
     limit: int | None = None,
-    augment: bool = True,
+    augment: bool | str = True,
     image_size: int = 224,
     slice: str | None = None,  # noqa: A002 - the option's name on the command line
 ) -> DataSplits:
@@ -182,9 +180,9 @@ def load_imagenet(
     return DataSplits(
         f"imagenet ({slice})" if slice else "imagenet",
         "classification",
-        train=file_split(train, kept, image_size, augment=augment),
-        validation=file_split(train, held, image_size, augment=False),
-        test=file_split(test, all_rows, image_size, augment=False, first_id=len(train[1])),
+        train=file_split(train, kept, image_size, Augmentation.named(augment)),
+        validation=file_split(train, held, image_size),
+        test=file_split(test, all_rows, image_size, first_id=len(train[1])),
         outputs=len(classes),
         class_names=tuple(classes),
         preprocessing=photographs(image_size),
@@ -205,18 +203,15 @@ def image_splits(
 ) -> DataSplits:
     """Split images that are published with a test set; validation is taken from the training rows.
 
-    Validation and test are never augmented. ``augment="flip"`` flips training images and does not shift them;
-    ``"flip-jitter"`` changes their brightness and contrast too, by factors from 0.6 to 1.4. ``limit`` is
-    the number of training and validation rows. The ids of the test rows follow those of the training rows.
+    Validation and test are never augmented, training images as :class:`Augmentation` says: cut after
+    ``pad`` pixels of padding. ``limit`` is the number of training and validation rows. The ids of the test
+    rows follow those of the training rows.
     """
     (images, labels), (test_images, test_labels) = train, test
     kept, held = train_rows(labels, seed, validation, limit)
     scale, shift = normalisation(*mean_std)
     plain = ImageTransform(scale, shift)
-    jitter = 0.0
-    if not isinstance(augment, bool):
-        pad, jitter = 0, JITTER[checks.known("augment", augment, JITTER)]
-    augmented = ImageTransform(scale, shift, pad, flip=True, jitter=jitter) if augment else plain
+    augmented = plain.augmented(Augmentation.named(augment), pad)
     test_ids = torch.arange(len(labels), len(labels) + len(test_labels))
     return DataSplits(
         name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from tailormix import checks
 from tailormix.data.files.location import DataError, check_file, unusable
 
 if TYPE_CHECKING:
@@ -41,6 +42,35 @@ _ATTEMPTS = 10
 DRAWS = 2 * _ATTEMPTS + 3
 _AREA = (0.08, 1.0)
 _RATIO = (3 / 4, 4 / 3)
+#: how far jitter changes brightness and contrast: by factors from 0.6 to 1.4
+JITTER = 0.4
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How training images are changed at random: cut, flipped, and with another brightness and contrast."""
+
+    crop: bool = False
+    flip: bool = False
+    jitter: bool = False
+
+    @classmethod
+    def named(cls, augment: bool | str) -> Augmentation:
+        """The one that the option ``augment`` names; ``True`` is ``"crop-flip"``.
+
+        >>> Augmentation.named("flip-jitter")
+        Augmentation(crop=False, flip=True, jitter=True)
+        >>> Augmentation.named("mirror")
+        Traceback (most recent call last):
+        ValueError: unknown augment 'mirror'; did you mean 'jitter'? Known: crop, flip, jitter
+        """
+        if isinstance(augment, bool):
+            return cls(crop=augment, flip=augment)
+        if not isinstance(augment, str):
+            raise TypeError(f"augment must be true, false or names like flip-jitter, got {augment!r}")
+        known = [field.name for field in fields(cls)]
+        names = [checks.known("augment", name, known) for name in augment.split("-")]
+        return cls(**dict.fromkeys(names, True))
 
 
 @dataclass(frozen=True)
@@ -70,9 +100,13 @@ class ImageTransform:
             mirrored = (torch.rand(n, generator=generator) < 0.5).to(device, non_blocking=True)
             images = torch.where(mirrored[:, None, None, None], images.flip(3), images)
         if self.jitter:
-            factors = 1 + self.jitter * (2 * torch.rand(2, n, 1, 1, 1, generator=generator) - 1)
-            images = relight(images, *factors.to(device, non_blocking=True))
+            images = relight(images, *light(n, self.jitter, generator).to(device, non_blocking=True))
         return images.to(torch.float32).mul_(self.scale).add_(self.shift)
+
+    def augmented(self, augment: Augmentation, pad: int) -> ImageTransform:
+        """Return the transform with an augmentation; ``pad`` is that of its crops."""
+        jitter = JITTER if augment.jitter else 0.0
+        return replace(self, pad=pad if augment.crop else 0, flip=augment.flip, jitter=jitter)
 
     def to(self, device: torch.device | str) -> ImageTransform:
         """Return the transform with its constants on ``device``."""
@@ -103,6 +137,11 @@ def crop(images: Tensor, top: Tensor, left: Tensor, pad: int) -> Tensor:
     padded = torch.nn.functional.pad(images, (pad, pad, pad, pad))
     windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # a view: (n, channels, shifts, shifts, H, W)
     return windows[torch.arange(len(images), device=images.device), :, top, left]
+
+
+def light(n: int, jitter: float, generator: torch.Generator | None) -> Tensor:
+    """Factors (2, n, 1, 1, 1) of brightness and contrast, uniform between 1 - jitter and 1 + jitter."""
+    return 1 + jitter * (2 * torch.rand(2, n, 1, 1, 1, generator=generator) - 1)
 
 
 def relight(images: Tensor, brightness: Tensor, contrast: Tensor) -> Tensor:
@@ -168,12 +207,15 @@ class StreamSplit:
         return self.transform(images.to(device, non_blocking=True)), self.targets[rows]
 
 
-def file_split(files: Files, rows: Tensor, size: int, *, augment: bool, first_id: int = 0) -> StreamSplit:
+def file_split(
+    files: Files, rows: Tensor, size: int, augment: Augmentation | None = None, first_id: int = 0
+) -> StreamSplit:
     """Split of the files at ``rows``, whose ids count from ``first_id``."""
     paths, labels = files
+    decoder = Decoder(size, augment or Augmentation())
     transform = ImageTransform(*normalisation(*IMAGENET_MEAN_STD))
     chosen = tuple(paths[row] for row in rows.tolist())
-    return StreamSplit(chosen, labels[rows], rows + first_id, Decoder(size, augment), transform)
+    return StreamSplit(chosen, labels[rows], rows + first_id, decoder, transform)
 
 
 def subfolders(folder: Path) -> list[str]:
@@ -212,19 +254,28 @@ def image_paths(source: Any) -> list[str] | None:
 
 @dataclass(frozen=True)
 class Decoder:
-    """Random resized crop and flip (``augment``), or resize and central crop, to (3, size, size) uint8."""
+    """Random resized crop (where augmented so), or resize and central crop, to (3, size, size) uint8."""
 
     size: int
-    augment: bool
+    augment: Augmentation
+
+    @property
+    def draws(self) -> int:
+        """How many uniform numbers an image needs."""
+        return DRAWS if self.augment.crop or self.augment.flip else 0  # evaluation leaves generators alone
 
     def __call__(self, path: str, draws: Sequence[float]) -> Tensor:
-        """Decode the file; ``draws`` are ``DRAWS`` uniform numbers, none without ``augment``."""
+        """Decode, cut and flip the file by its ``draws``."""
+        from PIL.Image import Transpose
+
         image = open_image(path)
-        return _pixels(
+        cut = (
             random_crop(image, self.size, draws)
-            if self.augment
+            if self.augment.crop
             else central_crop(image, self.size, self.size, ENLARGE)
         )
+        flipped = self.augment.flip and draws[-1] < 0.5
+        return _pixels(cut.transpose(Transpose.FLIP_LEFT_RIGHT) if flipped else cut)
 
 
 def open_image(path: str, mode: str = "RGB") -> Image:
@@ -299,12 +350,11 @@ def central_crop(image: Image, height: int, width: int, enlarge: float) -> Image
 
 
 def random_crop(image: Image, size: int, draws: Sequence[float]) -> Image:
-    """Cut 8 % to 100 % of the area at a shape of 3:4 to 4:3, resize to a square, flip half of them."""
-    from PIL.Image import Resampling, Transpose
+    """Cut 8 % to 100 % of the area at a shape of 3:4 to 4:3, and resize to a square."""
+    from PIL.Image import Resampling
 
     width, height, left, top = crop_box(image.width, image.height, draws)
-    cut = image.crop((left, top, left + width, top + height)).resize((size, size), Resampling.BILINEAR)
-    return cut.transpose(Transpose.FLIP_LEFT_RIGHT) if draws[-1] < 0.5 else cut
+    return image.crop((left, top, left + width, top + height)).resize((size, size), Resampling.BILINEAR)
 
 
 def crop_box(image_width: int, image_height: int, draws: Sequence[float]) -> tuple[int, int, int, int]:
@@ -327,10 +377,13 @@ def _decode_batch(
     paths: tuple[str, ...], decoder: Decoder, indices: Tensor, generator: torch.Generator | None
 ) -> Tensor:
     """Return the images at positions ``indices`` as uint8 on the CPU, (n, 3, size, size)."""
-    count = DRAWS if decoder.augment else 0  # evaluation leaves every generator alone
-    draws = torch.rand(len(indices), count, dtype=torch.float64, generator=generator).tolist()
+    n = len(indices)
+    draws = torch.rand(n, decoder.draws, dtype=torch.float64, generator=generator).tolist()
     rows = zip(indices.tolist(), draws, strict=True)
-    return torch.stack([decoder(paths[index], row) for index, row in rows])
+    images = torch.stack([decoder(paths[index], row) for index, row in rows])
+    if decoder.augment.jitter:
+        images = relight(images, *light(n, JITTER, generator)).round().to(torch.uint8)
+    return images
 
 
 def _pixels(image: Image) -> Tensor:

@@ -127,8 +127,8 @@ def subset_splits(
     files = class_files(folder, classes, numbers)
     if part is None and len(files[0]) != images:
         raise damaged(folder, f"{images} images", str(len(files[0])), name)
-    test = file_split(files, torch.arange(len(files[0])), image_size, augment=False)
-    empty = file_split(files, torch.arange(0), image_size, augment=False)
+    test = file_split(files, torch.arange(len(files[0])), image_size)
+    empty = file_split(files, torch.arange(0), image_size)
     return DataSplits(
         f"{name} ({part})" if part else name,
         "classification",

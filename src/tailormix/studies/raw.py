@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tailormix.atomic import write_atomically
@@ -14,7 +13,7 @@ from tailormix.calibration.predictions import load_predictions
 from tailormix.experiments.record import read_record
 from tailormix.experiments.shifts import shifted_predictions
 from tailormix.studies.running import choose, is_measured, result_of, validation_nll
-from tailormix.training.evaluating import FILES, calibrated_metrics, shift_metrics
+from tailormix.training.evaluating import FILES, STAGES, by_kind, calibrated_metrics, shift_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +32,7 @@ METRICS = (*CLASSIFICATION, *REGRESSION, *DETECTION)
 #: of these every kind of corruption has its own columns, as the mean over severities
 BY_KIND = ("accuracy", "ece")
 #: stages of a result, and the prefix of their columns
-STAGES = {"before": "", "after temperature": "ts_", "after variance scaling": "vs_"}
+PREFIXES = dict(zip(STAGES, ("", "ts_", "vs_"), strict=True))
 LAST = (
     "temperature",
     "strength",
@@ -152,24 +151,15 @@ def metrics_of(result: Mapping[str, Any]) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     for part, stages in (("", result["test"]), *result.get("shifts", {}).items()):
-        for stage, prefix in STAGES.items():
+        for stage, prefix in PREFIXES.items():
             for name, value in stages.get(stage, {}).items():
                 if name in METRICS:
                     found[f"{part}_{prefix}{name}" if part else f"{prefix}{name}"] = value
-        found |= _by_kind(stages.get("parts", {}))
+        for kind, means in by_kind(stages.get("parts", {})).items():
+            for stage, prefix in PREFIXES.items():
+                values = means.get(stage, {})
+                found |= {f"{kind}_{prefix}{name}": values[name] for name in BY_KIND if name in values}
     return found
-
-
-def _by_kind(parts: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, float]:
-    """Means over severities of corrupted parts, ``KIND-SEVERITY``, by column."""
-    values: dict[str, list[float]] = {}
-    for part, stages in parts.items():
-        kind = part.rpartition("-")[0]
-        for stage, prefix in STAGES.items():
-            for name in BY_KIND:
-                if name in stages.get(stage, {}):
-                    values.setdefault(f"{kind}_{prefix}{name}", []).append(stages[stage][name])
-    return {column: fmean(each) for column, each in values.items()}
 
 
 def after_calibration(metric: str) -> bool:

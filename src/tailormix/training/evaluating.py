@@ -26,7 +26,7 @@ from tailormix.training.run_folder import CALIBRATOR
 from tailormix.training.seeding import Stream, derive, share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from lightning_fabric import Fabric
@@ -43,6 +43,7 @@ FILES = {"validation": "validation.npz", "test": "predictions.npz"}
 CORRUPTED = re.compile("[a-z-]+-[1-5]")  # shifted test parts that are corrupted images, like jpeg-3
 #: what a result calls the metrics after each kind of calibrator
 AFTER = {"temperature": "after temperature", "variance": "after variance scaling"}
+STAGES = ("before", *AFTER.values())
 
 
 class NonFiniteOutputs(RuntimeError):
@@ -132,15 +133,31 @@ def shift_metrics(
         measured = {stage: measure(each) for stage, each in stages.items()}
         (corrupted if CORRUPTED.fullmatch(name) else found)[name] = measured
     if corrupted:
-        means = {
-            stage: {
-                metric: statistics.fmean(part[stage][metric] for part in corrupted.values())
-                for metric in metrics
-            }
-            for stage, metrics in next(iter(corrupted.values())).items()
-        }
+        means = _means(list(corrupted.values()))
         found["corrupted"] = {**means, "conditions": len(corrupted), "parts": corrupted}
     return found
+
+
+def by_kind(
+    parts: Mapping[str, Mapping[str, Mapping[str, float]]],
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Means over severities of the metrics of corrupted parts, by kind, stage and metric.
+
+    >>> by_kind({"jpeg-1": {"before": {"ece": 0.1}}, "jpeg-5": {"before": {"ece": 0.4}}})
+    {'jpeg': {'before': {'ece': 0.25}}}
+    """
+    kinds: dict[str, list[Mapping[str, Mapping[str, float]]]] = {}
+    for part, stages in parts.items():
+        kinds.setdefault(part.rpartition("-")[0], []).append(stages)
+    return {kind: _means(found) for kind, found in kinds.items()}
+
+
+def _means(found: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    """The mean of each metric of each stage, over parts that all have them."""
+    return {
+        stage: {name: statistics.fmean(part[stage][name] for part in found) for name in metrics}
+        for stage, metrics in found[0].items()
+    }
 
 
 def calibration_stages(

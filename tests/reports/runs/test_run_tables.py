@@ -19,6 +19,7 @@ from tailormix.reports.runs.run_tables import (
     costs,
     every_metric,
     metric_table,
+    shift_tables,
     summary_json,
     summary_table,
 )
@@ -118,6 +119,36 @@ def test_recall_of_each_class_over_the_seeds(tmp_path: Path) -> None:
     (shown,) = class_tables(replace_classes(problem, 30))
     assert len(shown.rows) == 20
     assert shown.rows[0][0] == "10"
+
+
+def test_shifted_parts_and_kinds_of_corruption_have_rows(tmp_path: Path) -> None:
+    """Two seeds; the ECE of jpeg is the mean of 0.1 and 0.3, then of 0.2 and 0.4: 25 ± 7.1 %."""
+    for seed, more in ((0, 0.0), (1, 0.1)):
+        metrics = {"accuracy": 0.5 + more, "ece": 0.2 + more}
+        parts = {f"jpeg-{s}": {"before": {"ece": e + more}} for s, e in ((1, 0.1), (5, 0.3))}
+        shifts = {
+            "corrupted": {"before": metrics, "after temperature": metrics, "conditions": 2, "parts": parts},
+            "unknown": {"before": {"auroc": 0.9 + more / 2}},
+        }
+        change(make_run(tmp_path / str(seed), seed=seed), shifts=shifts)
+    (problem,) = problems(tmp_path)
+    (table,) = shift_tables(problem)
+    rows = [(title, stage, *(cell.text for cell in cells)) for title, stage, cells in table.rows]
+    assert rows == [
+        ("Corrupted images: Accuracy %", "before", "55.0 ± 7.1"),
+        ("Corrupted images: ECE %", "before", "25.0 ± 7.1"),
+        ("Corrupted images: ECE %", "after temperature", "25.0 ± 7.1"),
+        ("jpeg: ECE %", "before", "25.0 ± 7.1"),
+        ("Unknown inputs: AUROC %", "before", "92.5 ± 3.5"),
+    ]
+    (group,) = summary_json([problem], [])["problems"][0]["groups"]
+    assert group["shifts"]["jpeg"]["before"]["ece"]["mean"] == pytest.approx(0.25)
+
+
+def test_without_shifted_parts_there_is_no_table(tmp_path: Path) -> None:
+    make_run(tmp_path / "a")
+    (problem,) = problems(tmp_path)
+    assert shift_tables(problem) == []
 
 
 def replace_classes(problem: Problem, number: int) -> Problem:

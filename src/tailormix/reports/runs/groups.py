@@ -68,9 +68,12 @@ class Group:
         """In order."""
         return sorted(run.seed for run in self.runs)
 
-    def metric(self, stage: str, name: str) -> MeanStd:
-        """A metric of the test split over the seeds; n = 0 where the stage or metric is missing."""
-        stages = (run.result["test"].get(stage, {}) for run in self.runs)
+    def metric(self, stage: str, name: str, part: str | None = None) -> MeanStd:
+        """A metric over the seeds, of the test split or a shifted part of it.
+
+        n = 0 where part, stage or metric is missing.
+        """
+        stages = (run.stages(part).get(stage, {}) for run in self.runs)
         values = [found[name] for found in stages if name in found]
         return MeanStd.of(math.nan if value is None else value for value in values)
 

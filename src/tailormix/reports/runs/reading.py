@@ -15,6 +15,7 @@ from tailormix.metrics.classification import SampleStatistics, sample_statistics
 from tailormix.metrics.inputs import RegressionInputs, classification_inputs, regression_inputs
 from tailormix.reports.classes import ClassResults, class_results
 from tailormix.training import run_folder
+from tailormix.training.evaluating import STAGES, by_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,6 +48,7 @@ KINDS = {
 LARGEST = 10**300  # JSON knows larger numbers than floats do
 METRICS_TYPE = {"*": {"*": METRIC}}
 FITTED_TYPE = {"value": NUMBER, "status?": TEXT, "note?": TEXT, "fitted on?": {"imitates?": TEXT}}
+PART_TYPE = {f"{stage}?": {"*": METRIC} for stage in STAGES}
 RESULT_TYPE = {
     "seed": WHOLE,
     "method": NAME,
@@ -55,6 +57,7 @@ RESULT_TYPE = {
     "batches_in_memory?": METRIC,
     "best_epoch?": METRIC,
     "selection?": {"rule?": TEXT},
+    "shifts?": {"*": {**PART_TYPE, "parts?": {"*": PART_TYPE}}},
     **{f"{key}?": FITTED_TYPE for key, _ in CALIBRATED.values()},
 }
 NAMED_TYPE = {"name": NAME}
@@ -85,6 +88,7 @@ class Run:
         rows: statistics per test point of a classifier, before and, if there is one, after temperature.
         classes: results per class of a classifier, for the same stages; none for thousands of classes.
         spreads: mean, standard deviation and target per test point of a regression, before and after scaling.
+        shifts: metrics of every shifted test part by stage, and those of each kind of corruption.
 
     """
 
@@ -96,6 +100,7 @@ class Run:
     rows: tuple[SampleStatistics, ...] = field(default=(), repr=False)
     classes: tuple[ClassResults, ...] = field(default=(), repr=False)
     spreads: tuple[RegressionInputs, ...] = field(default=(), repr=False)
+    shifts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, repr=False)
 
     @property
     def task(self) -> str:
@@ -111,6 +116,10 @@ class Run:
     def fitted(self) -> dict[str, Any] | None:
         """The record of the temperature or scale that was fitted; None where there is none."""
         return self.result.get(CALIBRATED[self.task][0])
+
+    def stages(self, part: str | None = None) -> dict[str, dict[str, Any]]:
+        """Metrics by stage: of the test split, of a shifted part, or of a kind of corruption."""
+        return self.result["test"] if part is None else self.shifts.get(part, {})
 
     def key(self, *names: str) -> str:
         """Text that is equal for runs with the same settings (of those named), whatever their seed."""
@@ -188,7 +197,16 @@ def read_run(path: Path) -> Run:
         raise ValueError(f"unfinished: {len(history)} of {total} epochs; the same command resumes it")
     check_types(result, RESULT_TYPE, run_folder.RESULT)
     provenance = {key: record.get(key) for key in ("versions", "commit")}
-    return Run(path, experiment, result, history, provenance, **_test_points(path, result))
+    points = _test_points(path, result)
+    return Run(path, experiment, result, history, provenance, **points, shifts=_shifts(result))
+
+
+def _shifts(result: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for part, stages in result.get("shifts", {}).items():
+        found[part] = {name: metrics for name, metrics in stages.items() if name in STAGES}
+        found |= by_kind(stages.get("parts", {}))
+    return found
 
 
 def class_names(path: Path) -> tuple[str, ...]:

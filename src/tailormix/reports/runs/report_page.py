@@ -27,6 +27,7 @@ from tailormix.reports.runs.run_tables import (
     own_settings,
     run_rows,
     shared_settings,
+    shift_tables,
     summary_table,
     versions_of,
 )
@@ -125,6 +126,7 @@ def _problem(problem: Problem, number: int, drawn: Sequence[Group]) -> dict[str,
         "verdicts": _verdicts(groups),
         "summary": summary_table(problem),
         "metrics": every_metric(problem),
+        "shifts": shift_tables(problem),
         "classes": class_tables(problem),
         "confusions": [
             (group.label, pooled([run.classes[0] for run in group.runs]))

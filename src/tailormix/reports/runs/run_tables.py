@@ -30,6 +30,14 @@ MAIN = {
 }
 #: columns that fit into a terminal
 SHORT = {"classification": ("accuracy", "ece", "nll"), "regression": ("rmse", "ence", "coverage")}
+#: shifted test parts that have a title of their own
+PARTS = {
+    "corrupted": "Corrupted images",
+    "covariate": "Rows beyond the training data",
+    "unknown": "Unknown inputs",
+}
+#: how well low confidence finds unknown inputs: titles, and whether more is better
+DETECTION = {"auroc": ("AUROC %", True), "fpr95": ("False positives at 95 % recall, %", False)}
 #: metrics that calibration leaves as they are
 UNCHANGED = ("accuracy", "rmse", "mae", "mape")
 #: what was fitted: its symbol in headings, and its name
@@ -93,6 +101,19 @@ def every_metric(problem: Problem) -> list[WideTable]:
     return _wide_tables([group.label for group in problem.groups], rows)
 
 
+def shift_tables(problem: Problem) -> list[WideTable]:
+    """The main metrics on every shifted test part, before and after calibration on clean validation rows."""
+    parts = dict.fromkeys(part for run in problem.runs for part in run.shifts)
+    rows = []
+    for part in parts:
+        title = PARTS.get(part, part)
+        for name in (*SHORT[problem.task], *DETECTION):
+            for stage in stages_of(problem, name, part):
+                cells = metric_cells(problem, name, stage, part)
+                rows.append((f"{title}: {metric_title(name)}", stage, cells))
+    return _wide_tables([group.label for group in problem.groups], rows) if rows else []
+
+
 def class_tables(problem: Problem) -> list[WideTable]:
     """Recall of each class over the seeds; of more than MOST_CLASSES classes, those that are found least."""
     names = next((run.classes[0].names for run in problem.runs if run.classes), ())
@@ -126,10 +147,10 @@ def _wide_tables(labels: Sequence[str], rows: Sequence[tuple[str, str, Sequence[
     ]
 
 
-def stages_of(problem: Problem, name: str) -> list[str]:
+def stages_of(problem: Problem, name: str, part: str | None = None) -> list[str]:
     """The stages in which any group has this metric, but for those that calibration does not change."""
     stages = (BEFORE,) if name in UNCHANGED else (BEFORE, problem.after)
-    return [stage for stage in stages if any(group.metric(stage, name).n for group in problem.groups)]
+    return [stage for stage in stages if any(group.metric(stage, name, part).n for group in problem.groups)]
 
 
 def metric_title(name: str) -> str:
@@ -138,12 +159,16 @@ def metric_title(name: str) -> str:
     >>> metric_title("ece"), metric_title("nll")
     ('ECE %', 'NLL')
     """
+    if name in DETECTION:
+        return DETECTION[name][0]
     return METRICS[name].title + (" %" if name in FRACTIONS or METRICS[name].percent else "")
 
 
-def metric_cells(problem: Problem, name: str, stage: str) -> list[Cell]:
+def metric_cells(problem: Problem, name: str, stage: str, part: str | None = None) -> list[Cell]:
     """One cell per group; the best mean, as it is printed, is marked where there are several."""
-    found = [group.metric(stage, name) for group in problem.groups]
+    found = [group.metric(stage, name, part) for group in problem.groups]
+    if name in DETECTION:
+        return _cells(found, 100, DETECTION[name][1], percent=True)
     share = name in FRACTIONS
     return _cells(
         found, 100 if share else 1, METRICS[name].higher_is_better, percent=share or METRICS[name].percent
@@ -333,6 +358,13 @@ def _group_json(group: Group, cost: Cost) -> dict[str, Any]:
         "test": {
             stage: {name: group.metric(stage, name).as_dict() for name in first[stage]}
             for stage in group.stages()
+        },
+        "shifts": {
+            part: {
+                stage: {name: group.metric(stage, name, part).as_dict() for name in metrics}
+                for stage, metrics in stages.items()
+            }
+            for part, stages in group.runs[0].shifts.items()
         },
         CALIBRATED[group.task][0]: fitted_value(group).as_dict(),
         "cost": {

@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from scipy.special import softmax
 
 from cli.calling import call
 from studies.test_study import SMALL
+from tailormix.calibration.predictions import load_predictions
 from tailormix.experiments.building import load_data
 from tailormix.experiments.experiment import Experiment
 from tailormix.experiments.shifts import shifted_predictions
@@ -22,6 +24,7 @@ from tailormix.training.evaluating import shift_metrics
 from tailormix.training.joint_step import NotStackable
 from tailormix.training.run_folder import RESULT
 
+SEARCH = 'search = { "method.alpha" = [0.1, 0.5, 1.0] }\n'
 DIGITS = '[data.digits]\ndata = { name = "digits", corrupt = ["contrast", "pixelate"], severities = [3] }\n'
 
 
@@ -75,30 +78,34 @@ def test_studies_that_end_at_the_same_time_lose_no_row(finished: tuple[Study, Pa
     assert sorted(int(row["seed"]) for row in read_csv(path)) == list(range(32))
 
 
-def test_an_ensemble_is_no_worse_than_its_members_on_average(finished: tuple[Study, Path]) -> None:
+def test_an_ensemble_of_a_searched_row_is_measured_with_a_temperature_alone(
+    finished: tuple[Study, Path],
+) -> None:
+    """Its members are what was chosen with one; its answers are the mean of theirs."""
     study, folder = finished
-    rows = read_csv(folder / "small.csv")
     mixup = study.rows["mixup"]
     for seed, run in choose(study, "moons", mixup, folder / "runs", [0, 1], scaled=True).items():
-        results = [result_of(member) for member in study.members(study.rows["pair"], run)]
-        mean = sum(result["test"]["before"]["nll"] for result in results if result) / 2
-        found = next(
-            float(row["nll"])
-            for row in rows
+        (row,) = (
+            row
+            for row in read_csv(folder / "small.csv")
             if (row["data"], row["row"], row["seed"]) == ("moons", "pair", str(seed))
         )
-        assert found <= mean + 1e-6
+        assert (row["chosen"], row["ts_chosen"], row["nll"], row["accuracy"]) == ("0", "1", "", "")
+        found = [load_predictions(member.path) for member in study.members(study.rows["pair"], run)]
+        mean = sum(softmax(one.logits.astype(float), axis=1) for one in found) / 2
+        right = (mean.argmax(1) == found[0].targets).mean()
+        assert float(row["ts_accuracy"]) == pytest.approx(right, abs=1e-6)
 
 
-def test_an_ensemble_is_evaluated_under_shift_like_its_members(tmp_path: Path) -> None:
-    """What a finished run answers again gives its own metrics; averaged answers are no worse on average."""
-    (tmp_path / "small.toml").write_text(SMALL + DIGITS)
+def test_an_ensemble_is_no_worse_than_its_members_on_average_also_under_shift(tmp_path: Path) -> None:
+    """Of one candidate. What a finished run answers again gives its own metrics."""
+    (tmp_path / "small.toml").write_text(SMALL.replace(SEARCH, "") + DIGITS)
     arguments = ("study", str(tmp_path / "small.toml"), "--data", "digits", "--rows", "pair", "--seeds", "0")
     done = call(*arguments, "--out", str(tmp_path / "runs"), "--results", str(tmp_path))
     assert done.exit_code == 0, done.output
     study = read_study(tmp_path / "small.toml")
     chosen = choose(study, "digits", study.rows["mixup"], tmp_path / "runs", [0], scaled=True)[0]
-    nll = []
+    nll, clean = [], []
     for run in study.members(study.rows["pair"], chosen):
         result = result_of(run)
         assert result is not None
@@ -107,7 +114,9 @@ def test_an_ensemble_is_evaluated_under_shift_like_its_members(tmp_path: Path) -
         assert sorted(answers) == ["contrast-3", "pixelate-3"]
         assert shift_metrics(answers, None, None)["corrupted"]["before"] == pytest.approx(stored["before"])
         nll.append(stored["before"]["nll"])
+        clean.append(result["test"]["before"]["nll"])
     (row,) = (row for row in read_csv(tmp_path / "small.csv") if row["row"] == "pair")
+    assert float(row["nll"]) <= sum(clean) / 2 + 1e-6
     assert float(row["corrupted_nll"]) <= sum(nll) / 2 + 1e-6
     assert float(row["corrupted_ts_accuracy"]) == float(row["corrupted_accuracy"])
     kinds = [float(row[f"{kind}_accuracy"]) for kind in ("contrast", "pixelate")]
@@ -185,28 +194,56 @@ def test_differences_on_each_data_set_by_hand(finished: tuple[Study, Path]) -> N
 
 def test_kinds_of_corruption_are_compared_where_the_baseline_has_them(finished: tuple[Study, Path]) -> None:
     study, _ = finished
-    kinds = {"accuracy": "0.5", "jpeg_accuracy": "0.5", "contrast_accuracy": "0.25"}
+    kinds = {"ts_accuracy": "0.5", "jpeg_ts_accuracy": "0.5", "contrast_ts_accuracy": "0.25"}
     rows = [
         {"data": "moons", "row": "erm", "seed": "0", **kinds},
-        {"data": "moons", "row": "mixup", "seed": "0", **kinds, "jpeg_accuracy": "0.75"},
-        {"data": "moons", "row": "trees", "seed": "0", "accuracy": "0.5"},
-        {"data": "circles", "row": "erm", "seed": "0", "accuracy": "0.5"},
+        {"data": "moons", "row": "mixup", "seed": "0", **kinds, "jpeg_ts_accuracy": "0.75"},
+        {"data": "moons", "row": "trees", "seed": "0", "ts_accuracy": "0.5"},
+        {"data": "circles", "row": "erm", "seed": "0", "ts_accuracy": "0.5"},
         {"data": "circles", "row": "mixup", "seed": "0", **kinds},
     ]
-    some = {"data": "moons", "row": "pair", "accuracy": "0.5"}  # one of its runs has no kinds
+    some = {"data": "moons", "row": "pair", "ts_accuracy": "0.5"}  # one of its runs has no kinds
     rows += [{**some, **kinds, "seed": "0"}, {**some, "seed": "1"}]
     whole, _, each = study_page(study, rows).partition("## moons")
     moons, _, circles = each.partition("## circles")
     alone = study_page(study, [row for row in rows if row["data"] == "moons"])
     assert "by kind" not in whole
     for part in (alone.partition("## moons")[0], moons):
-        table = part.partition("Accuracy by kind of corruption")[2]
+        table = part.partition("Accuracy with T by kind of corruption")[2]
         assert "|  | contrast | jpeg |" in table
         assert "| +0.00 | +25.00 |" in table
         assert "trees" not in table  # it has no kinds
         assert "| pair |" not in table
+        table = part.partition("Light and other corruptions with T")[2]
+        assert "|  | light: accuracy | other: accuracy |" in table
+        assert "| +0.00 | +25.00 |" in table
     assert "jpeg" not in moons.partition("Differences from")[0]  # values stay narrow
     assert "by kind" not in circles  # its baseline has none
+
+
+def test_rows_are_compared_with_another_row_than_the_baseline(finished: tuple[Study, Path]) -> None:
+    """Trees less mixup: 0.1 and 0.3 on moons, t of one degree of freedom is 12.706; on circles 0.2 twice."""
+    study, folder = finished
+    path = folder / "compared.toml"
+    path.write_text(SMALL.replace("max_iter = [3, 5] }", 'max_iter = [3, 5] }\ncompare = "mixup"'))
+    values = {
+        ("moons", "mixup"): (0.5, 0.5),
+        ("moons", "trees"): (0.6, 0.8),
+        ("circles", "mixup"): (0.5, 0.6),
+        ("circles", "trees"): (0.7, 0.8),
+    }
+    rows = [
+        {"data": data, "row": row, "seed": str(seed), "ts_accuracy": str(value)}
+        for (data, row), each in values.items()
+        for seed, value in enumerate(each)
+    ]
+    page = study_page(read_study(path), rows)
+    whole, _, each = page.partition("## moons")
+    assert "## One method against another" in whole
+    assert "| trees, less mixup | +20.00 [−43.53, +83.53] |" in whole
+    alone = study_page(study, rows)
+    assert "less mixup" not in alone
+    assert "| trees, less mixup | **+20.00" in each.partition("## circles")[2]
 
 
 def test_a_study_of_its_baseline_alone_has_nothing_to_draw(finished: tuple[Study, Path]) -> None:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from tailormix.data.corrupt import CORRUPTIONS
 from tailormix.reports.numbers import NONE, markdown_table
+from tailormix.studies.raw import BY_KIND, after_calibration
 from tailormix.studies.summary import (
+    GROUPS,
+    LIGHT,
     RANKED,
     RELATIVE,
     Effect,
@@ -19,6 +22,7 @@ from tailormix.studies.summary import (
     over_data_sets,
     ranked,
     win_rate,
+    with_groups,
 )
 
 if TYPE_CHECKING:
@@ -54,61 +58,97 @@ class Section:
     detail: bool = False
 
 
-T = "T is the temperature, fitted on clean validation rows; columns with T have candidates chosen with T."
+#: metrics of classes as columns: title, scale and digits
+METRICS = {
+    "accuracy": ("accuracy", 100, 2),
+    "ece": ("ECE", 100, 2),
+    "nll": ("NLL", 1, 3),
+    "brier": ("Brier", 100, 2),
+    "aurc": ("AURC", 100, 2),
+    "gap": ("gap", 100, 2),
+    "auroc": ("AUROC", 100, 2),
+    "fpr95": ("FPR at 95 % recall", 100, 2),
+}
+
+
+def _metrics(prefix: str, *names: str) -> tuple[Column, ...]:
+    return tuple(
+        Column(METRICS[name][0], f"{prefix}{name}", f"{prefix}{name}", *METRICS[name][1:]) for name in names
+    )
+
+
+def _with_and_without(
+    title: str, text: str, part: str, names: Sequence[str], against: Sequence[str] = ()
+) -> tuple[Section, Section]:
+    """A section with a temperature and one without, so that all columns of a table are of one network.
+
+    ``against`` are metrics without a temperature that are compared with those of the baseline with one.
+    """
+    beside = tuple(
+        Column(
+            f"{METRICS[name][0]}, against baseline + T",
+            f"{part}{name}",
+            f"{part}ts_{name}",
+            *METRICS[name][1:],
+        )
+        for name in against
+    )
+    without = _metrics(part, *(name for name in names if name != "aurc"))
+    return (
+        Section(f"{title} with T", _metrics(f"{part}ts_", *names), f"{text} {WITH_T}"),
+        Section(f"{title} without T", (*without, *beside), f"{text} {WITHOUT_T}"),
+    )
+
+
+WITH_T = (
+    "All rows have a temperature T, fitted on clean validation rows, and candidates are those chosen with it."
+)
+WITHOUT_T = "Nothing is calibrated after training; candidates are those chosen so."
 SECTIONS = (
-    Section(
+    *_with_and_without(
         "Test rows",
-        (
-            Column("accuracy", "accuracy", "accuracy"),
-            Column("ECE", "ece", "ece"),
-            Column("ECE, against baseline + T", "ece", "ts_ece"),
-            Column("NLL", "nll", "nll", 1, 3),
-            Column("NLL, against baseline + T", "nll", "ts_nll", 1, 3),
-            Column("accuracy, both + T", "ts_accuracy", "ts_accuracy"),
-            Column("NLL, both + T", "ts_nll", "ts_nll", 1, 3),
-            Column("AURC, both + T", "ts_aurc", "ts_aurc"),
-        ),
-        f"{T} Accuracy, ECE and AURC in points of 100.",
+        "All in points of 100, but NLL; the gap is mean confidence less accuracy, above 0 over-confident.",
+        "",
+        ("accuracy", "ece", "nll", "brier", "aurc", "gap"),
+        ("ece", "nll"),
+    ),
+    *_with_and_without(
+        "Corrupted test images",
+        "Means over all corruptions and severities.",
+        "corrupted_",
+        ("accuracy", "ece", "nll"),
+        ("ece",),
     ),
     Section(
-        "Corrupted test images",
-        (
-            Column("accuracy", "corrupted_accuracy", "corrupted_accuracy"),
-            Column("ECE", "corrupted_ece", "corrupted_ece"),
-            Column("ECE, against baseline + T", "corrupted_ece", "corrupted_ts_ece"),
-            Column("ECE, both + T", "corrupted_ts_ece", "corrupted_ts_ece"),
-            Column("NLL, both + T", "corrupted_ts_nll", "corrupted_ts_nll", 1, 3),
+        "Light and other corruptions with T",
+        tuple(
+            Column(f"{group}: {METRICS[name][0]}", f"{group}_ts_{name}", f"{group}_ts_{name}")
+            for group in GROUPS
+            for name in BY_KIND
         ),
-        f"Means over all corruptions and severities. {T}",
+        f"Light: {', '.join(LIGHT)}. Means over kinds and severities.",
+        detail=True,
     ),
     *(
         Section(
-            f"{title} by kind of corruption",
-            tuple(Column(kind, f"{kind}_{metric}", f"{kind}_{metric}") for kind in CORRUPTIONS),
+            f"{title} with T by kind of corruption",
+            tuple(Column(kind, f"{kind}_ts_{name}", f"{kind}_ts_{name}") for kind in CORRUPTIONS),
             "Means over severities.",
             detail=True,
         )
-        for title, metric in (("Accuracy", "accuracy"), ("ECE with T", "ts_ece"))
+        for name, title in zip(BY_KIND, ("Accuracy", "ECE"), strict=True)
     ),
-    Section(
+    *_with_and_without(
         "Rows beyond the training data",
-        (
-            Column("accuracy", "covariate_accuracy", "covariate_accuracy"),
-            Column("ECE", "covariate_ece", "covariate_ece"),
-            Column("ECE, both + T", "covariate_ts_ece", "covariate_ts_ece"),
-            Column("NLL, both + T", "covariate_ts_nll", "covariate_ts_nll", 1, 3),
-        ),
-        f"Test rows from one end of the first principal component, of which no row was trained on. {T}",
+        "Test rows from one end of the first principal component, of which no row was trained on.",
+        "covariate_",
+        ("accuracy", "ece", "nll"),
     ),
-    Section(
+    *_with_and_without(
         "Unknown inputs",
-        (
-            Column("AUROC", "unknown_auroc", "unknown_auroc"),
-            Column("AUROC, both + T", "unknown_ts_auroc", "unknown_ts_auroc"),
-            Column("FPR at 95 % recall", "unknown_fpr95", "unknown_fpr95"),
-            Column("FPR, both + T", "unknown_ts_fpr95", "unknown_ts_fpr95"),
-        ),
-        f"How well low confidence finds inputs of classes that were never trained on. {T}",
+        "How well low confidence finds inputs of classes that were never trained on.",
+        "unknown_",
+        ("auroc", "fpr95"),
     ),
     Section(
         "Real targets",
@@ -123,16 +163,18 @@ SECTIONS = (
         "Scaled: with variance scaling, fitted on validation rows. RMSE as a share (difference of "
         "logarithms), ENCE, QCE and coverage in points of 100.",
     ),
-    Section(
-        "Gap and Brier score",
-        (
-            Column("gap", "gap", "gap"),
-            Column("gap, both + T", "ts_gap", "ts_gap"),
-            Column("Brier", "brier", "brier"),
-            Column("Brier, both + T", "ts_brier", "ts_brier"),
-        ),
-        f"The gap is mean confidence less accuracy: above 0 is over-confident. {T} All in points of 100.",
+)
+#: columns of rows that are compared with another row than the baseline
+PAIRED = (
+    *_metrics("ts_", "accuracy", "ece", "nll"),
+    *(
+        Column(f"{title}: {METRICS[name][0]}", f"{part}_ts_{name}", f"{part}_ts_{name}")
+        for part, title in (("corrupted", "corrupted"), ("covariate", "beyond"))
+        for name in ("accuracy", "ece")
     ),
+    Column("unknown: AUROC", "unknown_ts_auroc", "unknown_ts_auroc"),
+    Column("RMSE", "rmse", "rmse", 1, 3),
+    Column("NLL, both scaled", "vs_gaussian_nll", "vs_gaussian_nll", 1, 3),
 )
 #: data sets up to which each has tables of its own on the page
 MOST_TABLES = 8
@@ -181,29 +223,30 @@ def study_page(study: Study, rows: Rows) -> str:
 
 def study_tables(study: Study, rows: Rows) -> str:
     """Comparisons with the baseline, where it has been run, and values: over all data sets and on each."""
-    found = _sections(study, rows)
+    rows = with_groups(rows)
     data_sets = [data for data in study.data if any(row["data"] == data for row in rows)]
     each = len(data_sets) <= MOST_TABLES
     lines: list[str] = []
-    for section in found if _has_baseline(study, rows) else ():
-        if section.detail and each and len(data_sets) > 1:
-            continue  # shown below, on each data set
-        lines += [
-            f"## {section.title}",
-            "",
-            f"{section.text} {_against(study)}",
-            "",
-            *_compared(study, rows, section),
-            "",
-        ]
+    if _has_baseline(study, rows):
+        for section in _sections(study, rows):
+            if section.detail and each and len(data_sets) > 1:
+                continue  # shown below, on each data set
+            text = f"{section.text} {_against(study)}"
+            lines += [f"## {section.title}", "", text, "", *_compared(study, rows, section), ""]
+    if pairs := _pairs(study, rows):
+        text = f"Differences between two rows, both calibrated on validation rows: {INTERVALS}"
+        lines += ["## One method against another", "", text, "", *_paired(study, rows, pairs), ""]
     for data in data_sets if each else ():
         here = [row for row in rows if row["data"] == data]
-        lines += [f"## {data}", "", *_values(study, here, data, found), ""]
+        sections = _sections(study, here)
+        lines += [f"## {data}", "", *_values(study, here, data, sections)]
         if len(data_sets) > 1 and _has_baseline(study, here):
             baseline = study.rows[study.baseline].title.lower()
             lines += [f"Differences from {baseline} on {data}, with 95 % t intervals over seeds:", ""]
-            for section in _sections(study, here):
+            for section in sections:
                 lines += [f"*{section.title}*", "", *_compared(study, here, section), ""]
+        if len(data_sets) > 1 and (pairs := _pairs(study, here)):
+            lines += ["*One method against another*", "", *_paired(study, here, pairs), ""]
     return "\n".join(lines).rstrip()
 
 
@@ -232,24 +275,56 @@ def _has_baseline(study: Study, rows: Rows) -> bool:
     return any(row["row"] == study.baseline for row in rows)
 
 
+INTERVALS = (
+    "means over data sets of paired differences, with 95 % t intervals (over data sets where there are ten "
+    "or more, else over seeds); **bold** where they leave out 0."
+)
+
+
 def _against(study: Study) -> str:
-    return (
-        f"Differences from {study.rows[study.baseline].title.lower()}: mean over data sets of paired "
-        "differences, with a 95 % t interval (over data sets where there are ten or more, else over seeds); "
-        "**bold** where it leaves out 0."
-    )
+    return f"Differences from {study.rows[study.baseline].title.lower()}: {INTERVALS}"
+
+
+def _pairs(study: Study, rows: Rows) -> list[tuple[str, str]]:
+    """Rows with results that are compared with another one."""
+    there = {row["row"] for row in rows}
+    return [
+        (name, row.compare)
+        for name, row in study.rows.items()
+        if row.compare is not None and {name, row.compare} <= there
+    ]
+
+
+def _paired(study: Study, rows: Rows, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """One line per pair of rows: the first less the second."""
+    columns = _columns(rows, PAIRED)
+    values = {column.ours: comparable(rows, column.ours) for column in columns}
+    body = []
+    for name, other in pairs:
+        effects = (over_data_sets(values[one.ours], name, values[one.ours], other) for one in columns)
+        cells = (_effect_cell(effect, column) for effect, column in zip(effects, columns, strict=True))
+        body.append([f"{study.rows[name].title}, less {study.rows[other].title}", *cells])
+    return markdown_table(["", *map(_heading, columns)], body)
+
+
+def _heading(column: Column) -> str:
+    return column.title + ", %" * (column.ours in RELATIVE)
+
+
+def _effect_cell(effect: Effect, column: Column) -> str:
+    return effect_text(effect, *((100, 1) if column.ours in RELATIVE else (column.scale, column.digits)))
 
 
 def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     """One line per row: its differences from the baseline."""
-    columns = _columns(study, rows, section)
+    columns = _columns(rows, section.columns)
     by = next((name for name in RANKED if any(column.ours == name for column in columns)), None)
     values = {name: comparable(rows, name) for column in columns for name in (column.ours, column.theirs)}
-    names = [name for name in study.rows if any(row["row"] == name for row in rows)]
+    names = [name for name in study.rows if any(values[one.ours].has(name) for one in columns)]
     if section.detail:
         names = [name for name in names if _has_detail(rows, name, section)]
     order = None if by is None else ranked(study, rows, by)
-    header = ["", *(column.title + ", %" * (column.ours in RELATIVE) for column in columns)]
+    header = ["", *map(_heading, columns)]
     header += [] if by is None else ["wins"]
     header += [] if order is None else ["mean rank"]
     body = []
@@ -258,8 +333,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
         for column in columns:
             same = name == study.baseline and column.ours == column.theirs
             effect = over_data_sets(values[column.ours], name, values[column.theirs], study.baseline)
-            scale = (100, 1) if column.ours in RELATIVE else (column.scale, column.digits)
-            cells.append("0" if same and effect.n else effect_text(effect, *scale))
+            cells.append("0" if same and effect.n else _effect_cell(effect, column))
         if by is not None:
             wins = win_rate(values[by], name, values[by], study.baseline)
             cells.append(NONE if name == study.baseline else share_text(wins))
@@ -277,27 +351,35 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
 
 
 def _values(study: Study, here: Rows, data: str, sections: Iterable[Section]) -> list[str]:
-    """Mean ± standard deviation over seeds of every metric on one data set, of its rows ``here``."""
+    """Mean ± standard deviation over seeds of every metric on one data set: with calibration, and without."""
     columns: dict[str, Column] = {}
     for section in (each for each in sections if not each.detail):
-        for column in _columns(study, here, section):
+        for column in _columns(here, section.columns):
             for name in (column.ours, column.theirs):
                 if _has(here, name):
                     columns.setdefault(name, column)
-    names = [name for name in study.rows if any(row["row"] == name for row in here)]
-    body = []
-    for name in names:
-        cells = [study.rows[name].title]
-        for metric, column in columns.items():
-            cells.append(spread_text(Values(here, metric).mean(data, name), column.scale, column.digits))
-        body.append(cells)
-    return markdown_table(["", *(f"`{name}`" for name in columns)], body)
+    lines: list[str] = []
+    for calibrated in (True, False):
+        chosen = {name: one for name, one in columns.items() if after_calibration(name) is calibrated}
+        values = {name: Values(here, name) for name in chosen}
+        body = [
+            [
+                study.rows[row].title,
+                *(
+                    spread_text(values[name].mean(data, row), one.scale, one.digits)
+                    for name, one in chosen.items()
+                ),
+            ]
+            for row in study.rows
+            if any(found.has(row) for found in values.values())
+        ]
+        lines += [*markdown_table(["", *(f"`{name}`" for name in chosen)], body), ""] if body else []
+    return lines
 
 
-def _columns(study: Study, rows: Rows, section: Section) -> list[Column]:
-    """The columns that have values; without a search, accuracy is the same with and without temperature."""
-    same = ("ts_accuracy",) if study.budget == 1 else ()
-    return [column for column in section.columns if column.ours not in same and _has(rows, column.ours)]
+def _columns(rows: Rows, columns: Iterable[Column]) -> list[Column]:
+    """The columns that have values."""
+    return [column for column in columns if _has(rows, column.ours)]
 
 
 def _has(rows: Iterable[Mapping[str, str]], metric: str) -> bool:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PANELS = (
     ("ECE,\nnothing calibrated", "ece", "ece", 100.0),
     ("NLL,\nboth with temperature", "ts_nll", "ts_nll", 1.0),
-    ("Accuracy on\ncorrupted images", "corrupted_accuracy", "corrupted_accuracy", 100.0),
+    ("Accuracy on\ncorrupted images", "corrupted_ts_accuracy", "corrupted_ts_accuracy", 100.0),
     ("ECE on corrupted images,\nboth with temperature", "corrupted_ts_ece", "corrupted_ts_ece", 100.0),
     ("AUROC of unknown inputs,\nboth with temperature", "unknown_ts_auroc", "unknown_ts_auroc", 100.0),
     ("RMSE, %", "rmse", "rmse", 100.0),
@@ -57,7 +57,7 @@ SETTINGS = (
 )
 #: methods of the overview: title, their rows (from scratch with the settings of the paper), colour and marker
 METHODS = (
-    ("Mixup", ("mixup", "mixup-1"), COLOURS[0], "o"),
+    ("Mixup", ("mixup", "mixup-0.2"), COLOURS[0], "o"),
     ("RegMixup", ("regmixup",), COLOURS[1], "o"),
     ("SK Mixup", ("sk-mixup", "sk-mixup-0.25"), COLOURS[2], "o"),
     ("SK RegMixup", ("sk-regmixup",), COLOURS[3], "o"),
@@ -71,7 +71,7 @@ METHODS = (
 OVERVIEW = (
     ("ECE, points,\nnothing calibrated", ("ece",), 100.0),
     ("NLL,\nboth with temperature", ("ts_nll",), 1.0),
-    ("Errors under shift,\npoints", ("corrupted_accuracy", "covariate_accuracy"), -100.0),
+    ("Errors under shift,\npoints", ("corrupted_ts_accuracy", "covariate_ts_accuracy"), -100.0),
     ("ECE under shift, points,\nboth with temperature", ("corrupted_ts_ece", "covariate_ts_ece"), 100.0),
 )
 

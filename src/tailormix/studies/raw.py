@@ -172,8 +172,13 @@ def after_calibration(metric: str) -> bool:
 
 
 def _ensembles(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """A row for every seed whose members are finished: their averaged answers, calibrated anew."""
+    """A row for every seed whose members are finished: their averaged answers, calibrated anew.
+
+    They are of the candidate that is chosen with a temperature: where another may be chosen without one, they
+    have no metrics without one, which would not compare with those of other rows.
+    """
     rows, base = [], study.rows[str(row.ensemble)]
+    searched = len(base.candidates(study.budget)) > 1
     for run in choose(study, data, base, out, seeds, scaled=True).values():
         members = study.members(row, run)
         results = [result for member in members if (result := result_of(member)) is not None]
@@ -195,7 +200,8 @@ def _ensembles(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int
             "disagreement": disagreement(answers["test"]),
             "seconds_total": sum(result["seconds_total"] for result in results),
         }
-        rows.append({**describe(run, {**metrics, **facts}, chosen=True, ts_chosen=True), "row": row.name})
+        chosen = not searched or answers["test"][0].task == "regression"
+        rows.append({**describe(run, {**metrics, **facts}, chosen=chosen, ts_chosen=True), "row": row.name})
     return rows
 
 

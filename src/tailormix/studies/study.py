@@ -33,7 +33,7 @@ KEYS = (
     *("title", "note", "seeds", "budget", "search_seeds", "together", "baseline"),
     *("experiment", "data", "rows"),
 )
-ROW_KEYS = ("title", "set", "search", "ensemble", "members", "reference")
+ROW_KEYS = ("title", "set", "search", "ensemble", "members", "reference", "compare")
 MEMBER_STEP = 1000  # between the seeds of an ensemble's members: those of a study's repeats lie below it
 
 
@@ -47,6 +47,7 @@ class Row:
         search: values to choose from, by dotted key; each row is given the same number of candidates.
         ensemble: the row whose chosen model is trained ``members`` times and averaged.
         reference: a classifier of another package in place of our network (:mod:`.references`).
+        compare: a row that it is compared with, beside the baseline.
 
     """
 
@@ -57,6 +58,7 @@ class Row:
     ensemble: str | None = None
     members: int = 4
     reference: str | None = None
+    compare: str | None = None
 
     def candidates(self, budget: int) -> list[dict[str, Any]]:
         """At most ``budget`` different points of the search space, the same ones for all data sets and seeds.
@@ -128,6 +130,8 @@ class Study:
             raise ValueError(f"seeds must be at most {MEMBER_STEP}, got {self.seeds}")
         checks.known("baseline", self.baseline, self.rows)
         for row in self.rows.values():
+            if row.compare is not None:
+                checks.known(f"compare of row {row.name}", row.compare, self.rows)
             if row.ensemble is not None:
                 checks.known(f"ensemble of row {row.name}", row.ensemble, self.rows)
                 checks.integer(f"members of row {row.name}", row.members, at_least=2)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
-from tailormix.studies.raw import CLASSIFICATION, FACTS
+from tailormix.data.corrupt import CORRUPTIONS
+from tailormix.studies.raw import BY_KIND, CLASSIFICATION, FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +27,9 @@ RELATIVE = ("rmse",)
 RESAMPLES = 2000
 #: data sets from which on intervals and ranks are over them
 MANY = 10
+#: kinds of corruption that jitter changes in training, and all others
+LIGHT = ("brightness", "darkness", "contrast")
+GROUPS = ("light", "other")
 #: what rows are ranked by: the first that has values
 RANKED = ("ts_nll", "vs_gaussian_nll")
 
@@ -68,6 +73,10 @@ class Values:
         """The values of a cell by seed."""
         return self.found.get((data, row), {})
 
+    def has(self, row: str) -> bool:
+        """Whether a row has any value."""
+        return any(name == row for _, name in self.found)
+
     @property
     def data_sets(self) -> list[str]:
         """All data sets that have values, in order."""
@@ -82,6 +91,27 @@ class Values:
         return Effect(
             float(values.mean()), float(values.mean()) - spread, float(values.mean()) + spread, len(values)
         )
+
+
+def with_groups(rows: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The rows with means over two groups of kinds of corruption, where a run has kinds of both.
+
+    >>> row = {"contrast_ts_ece": "0.3", "brightness_ts_ece": "0.1", "jpeg_ts_ece": "0.05"}
+    >>> [(name, value) for name, value in with_groups([row])[0].items() if name not in row]
+    [('light_ts_ece', '0.2'), ('other_ts_ece', '0.05')]
+    """
+    found: list[Mapping[str, str]] = []
+    for row in rows:
+        means: dict[str, str] = {}
+        for metric in (f"ts_{name}" for name in BY_KIND):
+            groups: dict[str, list[float]] = {group: [] for group in GROUPS}
+            for kind in CORRUPTIONS:
+                if value := row.get(f"{kind}_{metric}"):
+                    groups[GROUPS[kind not in LIGHT]].append(float(value))
+            if all(groups.values()):
+                means |= {f"{group}_{metric}": repr(fmean(each)) for group, each in groups.items()}
+        found.append({**row, **means})
+    return found
 
 
 def as_results(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 
@@ -14,6 +15,9 @@ def pretrained(kind: str, name: str, **options: Any) -> Any:
         raise ImportError(
             f'{name}: models of transformers need that package: pip install "tailormix[huggingface]"'
         ) from error
+    if (name.startswith((".", "/", "~")) or name.endswith(".py")) and not Path(name).is_dir():
+        hint = f"{name}:NAME names what is in it" if name.endswith(".py") else "no such folder"
+        raise ValueError(f"cannot load a model of transformers from {name!r}: {hint}")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     try:

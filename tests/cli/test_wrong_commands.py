@@ -207,7 +207,7 @@ WRONG = {
         *(
             (f"{line} --model torch.nn:Identity", message)
             for line, message in [
-                ("digit -o f.npz", "unknown data set 'digit'; did you mean 'digits'"),
+                ("digit -o f.npz", "unknown data set or folder 'digit'; did you mean 'digits'"),
                 ("moons -o f.npz", "features are made of texts or images, and moons holds neither"),
                 ("no.csv -o f.npz", "cannot use no.csv: expected a table, got no such file"),
                 ("no/such -o f.npz", "expected a data set, a table of texts or a folder of images"),

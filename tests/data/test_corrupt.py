@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import ndimage
 
-from tailormix.data.corrupt import CORRUPTIONS, SEVERITIES, corrupt
+from tailormix.data.corrupt import CORRUPTIONS, SEVERITIES, chosen_kinds, corrupt
 
 
 def photographs(n=4, channels=3, side=32):
@@ -65,3 +65,5 @@ def test_wrong_use_is_named():
         corrupt(images, "blur")
     with pytest.raises(ValueError, match="severity must be one of"):
         corrupt(images, "fog", 6)
+    with pytest.raises(TypeError, match="corrupt must be all, or names of corruptions, got True"):
+        chosen_kinds(True)

@@ -73,9 +73,29 @@ def test_texts_of_the_user(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 2, column 'text': expected a text in every row"):
         read_own_texts(table)
     lines = tmp_path / "new.txt"
-    lines.write_text("one, two\n\nthree\n")
-    assert read_own_texts(lines).texts == ("one, two", "three")
+    lines.write_text("one, two\nNA\n")
+    assert read_own_texts(lines).texts == ("one, two", "NA")
     assert read_own_texts(lines).parts == ("new", "new")
+    lines.write_text("one\n\nthree\n")
+    with pytest.raises(DataError, match="expected a text in every line, got an empty line 2"):
+        read_own_texts(lines)
+
+
+def test_only_empty_cells_of_texts_are_missing(tmp_path: Path) -> None:
+    """Words that mean a missing number elsewhere are texts and classes like others; one column will do."""
+    table = tmp_path / "mail.csv"
+    table.write_text("text,label\nNone,yes\nwhat,n/a\nn/a,\nno,none\n")
+    found = read_own_texts(table)
+    assert found.texts == ("None", "what", "n/a", "no")
+    assert found.class_names == ("n/a", "none", "yes")
+    assert found.labels.tolist() == [2, 0, -1, 1]
+    table.write_text('text\nhello\n"NA"\n')
+    assert read_own_texts(table).texts == ("hello", "NA")
+    table.write_text("text,label\nhello,1\nwhat,0.5\n")
+    with pytest.raises(
+        DataError, match=r"mail\.csv: line 3, column 'label': expected .*not a fraction, got '0\.5'"
+    ):
+        read_own_texts(table)
 
 
 def test_published_texts(real: Callable[[str], Path]) -> None:

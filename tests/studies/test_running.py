@@ -26,6 +26,22 @@ from tailormix.training.run_folder import RESULT
 
 SEARCH = 'search = { "method.alpha" = [0.1, 0.5, 1.0] }\n'
 DIGITS = '[data.digits]\ndata = { name = "digits", corrupt = ["contrast", "pixelate"], severities = [3] }\n'
+FAILING = """
+from tailormix import Method
+from tailormix.coefficients import Beta
+from tailormix.interpolation import Linear
+from tailormix.objectives import MixedTargets
+
+class NoPairs:
+    source = "batch"
+    needs_embeddings = False
+
+    def __call__(self, batch, draws):
+        raise RuntimeError("no luck with this batch")
+
+def Mine():
+    return Method(NoPairs(), Beta(1.0), Linear(), MixedTargets())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -473,15 +489,45 @@ def test_a_candidate_that_diverges_is_never_chosen_nor_tried_again(tmp_path: Pat
 
 
 def test_a_cell_that_fails_is_told_and_the_others_are_written(tmp_path: Path) -> None:
-    """A file that is not there, and a reference that nobody knows."""
-    broken = SMALL.replace('data = "circles"', 'data = { name = "table", path = "missing.csv" }')
-    (tmp_path / "small.toml").write_text(broken.replace("hist-gradient-boosting", "hist-boosting"))
-    arguments = ("study", str(tmp_path / "small.toml"), "--rows", "erm,trees", "--seeds", "0")
-    done = call(*arguments, "--out", str(tmp_path / "runs"), "--results", str(tmp_path))
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "mine.py").write_text(FAILING)
+    arguments = (
+        "study",
+        str(tmp_path / "small.toml"),
+        "--data",
+        "moons",
+        "--rows",
+        "*Mine,erm",
+        "--seeds",
+        "0",
+    )
+    places = ("--out", str(tmp_path / "runs"), "--results", str(tmp_path))
+    done = call(*arguments, "--add", f"{tmp_path}/mine.py:Mine", *places)
     assert done.exit_code == 1
-    assert "missing.csv" in done.output
-    assert "unknown reference 'hist-boosting'; did you mean 'hist-gradient-boosting'" in done.output
+    assert "no luck with this batch" in done.output
     assert [(row["data"], row["row"]) for row in read_csv(tmp_path / "small.csv")] == [("moons", "erm")]
+
+
+def test_data_that_cannot_be_read_are_told_before_anything_is_trained(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(
+        SMALL.replace('data = "circles"', 'data = { name = "table", path = "missing.csv" }')
+    )
+    arguments = ("study", str(tmp_path / "small.toml"), "--rows", "erm", "--seeds", "0")
+    done = call(*arguments, "--out", str(tmp_path / "runs"), "--results", str(tmp_path))
+    assert done.exit_code == 2
+    assert "missing.csv" in done.stderr
+    assert not list(tmp_path.rglob("result.json"))
+    assert not (tmp_path / "small.csv").exists()
+
+
+def test_options_that_a_reference_lacks_are_told_before_anything_is_trained(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL.replace("max_iter", "max_itr"))
+    arguments = ("study", str(tmp_path / "small.toml"), "--data", "moons", "--rows", "erm,trees")
+    done = call(*arguments, "--out", str(tmp_path / "runs"))
+    assert done.exit_code == 2
+    assert "reference hist-gradient-boosting" in done.stderr
+    assert "max_itr" in done.stderr
+    assert not list(tmp_path.rglob("result.json"))
 
 
 def test_a_method_of_ones_own_is_trained_again_where_only_the_file_knows_it(tmp_path: Path) -> None:
@@ -524,13 +570,15 @@ def test_a_study_of_ones_own_has_a_page_and_rows_that_were_added(finished: tuple
     [
         ("", "has no column 'data'"),
         ("{rows}abc", "row 1, seed: expected a number, got 'abc'"),
+        ("{rows}0,{oops", "row 1, candidate: expected JSON, got '{oops'"),
         ("{rows}0,,,,,,,,,,,,,,,,,,,,,,,,,", "row 1: expected 17 cells"),
     ],
 )
 def test_a_damaged_file_is_told_with_its_place(content: str, message: str, tmp_path: Path) -> None:
-    head = ",".join((*FACTS, *LAST)) + "\nmoons,erm,"
-    text = content.replace("{rows}", head)
+    names = (*FACTS, *LAST)
+    text = content.replace("{rows}", ",".join(names) + "\nmoons,erm,")
     path = tmp_path / "small.csv"
-    path.write_text(text + "," * (16 - 2) if text.endswith("abc") else text)
+    last = text.rpartition("\n")[2]
+    path.write_text(text + "," * max(len(names) - 1 - last.count(","), 0) if last else text)
     with pytest.raises(ValueError, match=message):
         read_csv(path)

@@ -71,6 +71,15 @@ def test_candidates_are_the_same_for_all_and_at_most_the_budget() -> None:
     assert len(row.candidates(99)) == 6
 
 
+def test_a_larger_budget_tries_what_a_smaller_one_tried_and_more() -> None:
+    """So nothing that was trained is lost."""
+    row = Row("r", "R", search={"a": list(range(6)), "b": list(range(5))})
+    for budget in range(1, 31):
+        smaller = row.candidates(budget)
+        assert len(smaller) == budget
+        assert all(point in row.candidates(budget + 1) for point in smaller)
+
+
 def test_runs_differ_in_candidate_and_seed(small: Path) -> None:
     study = read_study(small)
     runs = study.runs("moons", study.rows["mixup"], Path("out"), [0, 1])
@@ -129,6 +138,13 @@ def test_patterns_choose_cells(small: Path) -> None:
         ('title = "Plain"', "title = 3", "title of row erm must be text, got 3"),
         ('"method.alpha" =', "seed =", "search of row mixup must not have seed"),
         ("members = 2", 'set = { method = "erm" }', "row pair is an ensemble of 'mixup', .*: no set"),
+        ('title = "Small"', "title = 3", "title of the study must be text, got 3"),
+        ("seeds = 2", 'together = "no"', "together must be true or false, got 'no'"),
+        (
+            '"hist-gradient-boosting"',
+            '"hist-boosting"',
+            "unknown reference of row trees 'hist-boosting'; did you mean 'hist-gradient-boosting'",
+        ),
         ('data = "moons"', 'data = "moon"', "unknown data 'moon'; did you mean 'moons'"),
     ],
 )

@@ -71,6 +71,7 @@ def features(
     """
     from tailormix.cli.progress import bars
     from tailormix.data.corrupt import chosen_kinds, chosen_severities
+    from tailormix.data.files.columns import MISSING
     from tailormix.experiments.experiment import parse_settings
     from tailormix.experiments.features.backbones import load_backbone
     from tailormix.experiments.features.extraction import extract
@@ -100,6 +101,8 @@ def features(
         )
     told = ", ".join(f"{name} {rows}" for name, rows in parts.items())
     typer.echo(f"{out}: {sum(parts.values())} rows ({told})")
+    if words := [name for name in source.class_names if name.lower() in MISSING]:
+        typer.echo(f"note: {', '.join(words)} is a class; a text without one has an empty cell", err=True)
     if "train" in parts:
         typer.echo(f"to train on them: tailormix train features --set data.path={out}")
     elif source.kind == "texts" and not source.class_names and Path(data).suffix.lower() != ".txt":

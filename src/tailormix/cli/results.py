@@ -31,7 +31,9 @@ def results(folder: Results = Path("docs/results"), study: Study = None, check: 
     try:
         found = pages(folder, study or ())
     except (ValueError, OSError) as error:
-        raise typer.BadParameter(str(error), param_hint="--folder") from error
+        raise typer.BadParameter(
+            str(error), param_hint="--study" if "study file" in str(error) else "--folder"
+        ) from error
     changed = {
         path: text for path, text in found.items() if not path.is_file() or path.read_text("utf-8") != text
     }

@@ -56,7 +56,7 @@ def study(
     Example: tailormix study text --rows erm,sk-mixup --seeds 0-4 --results docs/results
     """
     from tailormix.studies.raw import read_csv
-    from tailormix.studies.running import run_cells
+    from tailormix.studies.running import check_cells, run_cells
     from tailormix.studies.study import MEMBER_STEP, read_study
 
     found = read_study(name, {} if budget is None else {"budget": budget})
@@ -71,6 +71,8 @@ def study(
         return
     if results is not None:
         _check_results(found, cells, results)
+    if not finished:
+        check_cells(found, cells, out, chosen)
     failed = 0
     if not finished:
         for number, (cell, messages) in enumerate(run_cells(found, cells, out, chosen, jobs), start=1):
@@ -94,7 +96,10 @@ def _seeds(text: str | None, default: int, most: int) -> list[int]:
 
 def _check_results(study: Study, cells: Sequence[tuple[str, Row]], folder: Path) -> None:
     """Refuse a folder that cannot be written to, or whose file would lose lines; name what is out of date."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PermissionError(f"--results {folder} cannot be made: {error.strerror}") from error
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"--results {folder} cannot be written to")
     known = {(data, row.name): row.candidates(study.budget) for data, row in cells if row.ensemble is None}

@@ -124,6 +124,8 @@ def chosen_kinds(value: Any) -> tuple[str, ...]:
     >>> chosen_kinds("fog, jpeg")
     ('fog', 'jpeg')
     """
+    if not isinstance(value, (str, list, tuple)):
+        raise TypeError(f"corrupt must be all, or names of corruptions, got {value!r}")
     names = value.split(",") if isinstance(value, str) else list(value)
     names = [name.strip() if isinstance(name, str) else name for name in names]
     if names == ["all"]:

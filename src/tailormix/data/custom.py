@@ -127,6 +127,9 @@ def load_table(
     path = Path(path)
     table = read_table(path, **reading)
     names = list(table.columns)
+    if len(names) == 1:
+        expected = "two columns or more (delimiter=... says what is between them)"
+        raise unusable(path, expected, f"one column, {names[0]!r}")
     target = names[-1] if target is None else checks.known("target", target, names)
     drop, categories = _names("drop", drop, names), _names("categories", categories, names)
     if target in drop:
@@ -163,7 +166,9 @@ def load_folder(
     files = _, labels = class_files(path, classes)
     for number, name in enumerate(classes):
         if not (labels == number).any():
-            raise unusable(path / name, "images", "none")
+            inner = ", ".join(subfolders(path / name))
+            told = f"folders alone, {inner} (features takes train and test apart)" if inner else "none"
+            raise unusable(path / name, "images", told)
     check_images(files[0])
     kept, held, tested = three_ways(len(labels), seed, validation, test, labels)
     return DataSplits(

@@ -71,6 +71,11 @@ def load_features(
         shots=shots,
         validation_shots=validation_shots,
     )
+    for part, found in zip((TRAIN, TEST), (rows[0], rows[2]), strict=True):
+        if not len(found):
+            raise unusable(
+                file.path, f"rows left for the part {part!r}", f"{len(file.parts[TRAIN])} rows in all"
+            )
     scale = ArrayPreprocessing.fit(file.x[rows[0]], encoder=encoder_of(file.path))
     train, held, tested = (_split(file, part, scale) for part in rows)
     others = {name: part for name, part in file.parts.items() if name not in (TRAIN, VALIDATION, TEST)}

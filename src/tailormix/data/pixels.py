@@ -60,9 +60,9 @@ class Augmentation:
 
         >>> Augmentation.named("flip-jitter")
         Augmentation(crop=False, flip=True, jitter=True)
-        >>> Augmentation.named("mirror")
+        >>> Augmentation.named("flipped")
         Traceback (most recent call last):
-        ValueError: unknown augment 'mirror'; did you mean 'jitter'? Known: crop, flip, jitter
+        ValueError: unknown augment 'flipped'; did you mean 'flip'? Known: crop, flip, jitter
         """
         if isinstance(augment, bool):
             return cls(crop=augment, flip=augment)

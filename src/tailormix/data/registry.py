@@ -115,6 +115,10 @@ DATASETS: dict[str, DataSet] = {
 }
 
 
+#: options of all data sets
+SHARED = ("fold", "corrupt", "severities", "corrupt_limit")
+
+
 def load(
     name: str,
     *,
@@ -147,7 +151,7 @@ def load(
     parameters = inspect.signature(loader).parameters
     accepted = {key: parameter for key, parameter in parameters.items() if key not in ("root", "seed")}
     for key in options:
-        checks.known(f"option of {name}", key, accepted)
+        checks.known(f"option of {name}", key, (*accepted, *SHARED))
     for key, parameter in accepted.items():
         if parameter.default is parameter.empty and key not in options:
             raise ValueError(f"data set {name} needs the option {key}")

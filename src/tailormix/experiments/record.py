@@ -38,20 +38,20 @@ def check_experiment(experiment: Experiment, path: Path) -> None:
         changes = ", ".join(f"{key} {there.get(key)!r} instead of {wanted[key]!r}" for key in differ)
         raise run_folder.RunError(
             f"{path} holds another experiment ({changes}): choose another --out, "
-            "or start anew with --force, which moves that run aside"
+            "or start anew with train --force, which moves that run aside"
         )
     for section, now in _plugins(experiment).items():
         then = found.get("plugins", {}).get(section, {})
         if found and then.get("sha256") != now["sha256"]:
             raise run_folder.RunError(
                 f"the code of the {section}, {now['file']}, is not what {path} was started with: "
-                "restore it, choose another --out, or start anew with --force"
+                "restore it, choose another --out, or start anew with train --force"
             )
     then, now = found.get("data", {}), _data(experiment)
     if then and now and then["sha256"] != now["sha256"]:
         raise run_folder.RunError(
             f"the data in {now['path']} are not what {path} was started with: "
-            "restore them, choose another --out, or start anew with --force"
+            "restore them, choose another --out, or start anew with train --force"
         )
 
 
@@ -72,7 +72,7 @@ def check_execution(path: Path, ranks: int, batch: int, allow_other_ranks: bool)
         raise run_folder.RunError(
             f"{path} was begun by {_processes(began)}, this is {_processes(ranks)}, and other numbers would "
             "come out: resume it as it was begun, or with --allow-other-ranks (the result will say so), or "
-            "start anew with --force"
+            "start anew with train --force"
         )
     return execution | {"ranks_before": [*before, began]}
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 MODEL, PREPROCESSING = "model.json", "preprocessing.safetensors"
 FORMAT = 1
+MOST_NAMED = 8  # runs in a message
 _KEYS = {"task": str, "outputs": int, "class_names": list, "model": dict, "samples": int, "seed": int}
 
 
@@ -319,7 +320,8 @@ def _read_result(path: Path) -> dict[str, Any]:
         return result
     if (path / run_folder.EXPERIMENT).is_file():
         raise RunError(f"the run in {path} is not finished: the command that started it resumes it")
-    inside = sorted(found.parent.name for found in path.glob(f"*/{run_folder.RESULT}"))
+    found = sorted(each.parent.relative_to(path).as_posix() for each in path.rglob(run_folder.RESULT))
+    inside = [*found[:MOST_NAMED], *(["..."] if len(found) > MOST_NAMED else [])]
     hint = f"it holds the runs {', '.join(inside)}: name one of them" if inside else "it has no result.json"
     raise RunError(f"{path} is not the folder of a run: {hint}")
 

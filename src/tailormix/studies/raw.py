@@ -236,6 +236,12 @@ def read_csv(path: Path) -> list[RawRow]:
     for number, row in enumerate(rows, start=1):
         if None in row or None in row.values():
             raise ValueError(f"{path}, row {number}: expected {len(names)} cells")
+        try:
+            json.loads(row["candidate"] or "{}")
+        except ValueError:
+            raise ValueError(
+                f"{path}, row {number}, candidate: expected JSON, got {row['candidate']!r}"
+            ) from None
         for name in (name for name in names if name not in TEXTS and row[name]):
             try:
                 float(row[name])

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from tailormix import checks
 from tailormix.calibration.predictions import Predictions, save_predictions
 from tailormix.experiments.building import load_data
 from tailormix.experiments.record import check_execution, write_record
+from tailormix.studies.study import REFERENCES
 from tailormix.training import run_folder
 from tailormix.training.evaluating import FILES, calibrated_metrics, shift_metrics
 
@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from tailormix.data.splits import Split
     from tailormix.studies.study import Run
 
-#: package, class and fixed options of every reference
-REFERENCES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "hist-gradient-boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", {}),
-    "random-forest": ("sklearn.ensemble", "RandomForestClassifier", {"n_estimators": 300}),
-    "xgboost": ("xgboost", "XGBClassifier", {"n_jobs": 1, "verbosity": 0}),
-    "catboost": (
-        "catboost",
-        "CatBoostClassifier",
-        {"thread_count": 1, "verbose": False, "allow_writing_files": False},
-    ),
-}
 SMALLEST = 1e-12  # probability whose logarithm is taken: trees may say 0
 
 
@@ -42,14 +31,17 @@ def build(name: str, options: Mapping[str, Any], seed: int) -> Any:
     >>> build("hist-gradient-boosting", {"max_iter": 5}, seed=0)
     HistGradientBoostingClassifier(max_iter=5, random_state=0)
     """
-    module, kind, fixed = REFERENCES[checks.known("reference", name, REFERENCES)]
+    module, kind, fixed = REFERENCES[name]
     try:
         found = importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
             f'reference {name} needs a package: pip install "tailormix[study]" ({error})'
         ) from error
-    return getattr(found, kind)(**{**fixed, **options, "random_state": seed})
+    try:
+        return getattr(found, kind)(**{**fixed, **options, "random_state": seed})
+    except TypeError as error:
+        raise TypeError(f"reference {name}: {error}") from error
 
 
 def fit(run: Run) -> None:
@@ -58,8 +50,7 @@ def fit(run: Run) -> None:
     splits = load_data(experiment)
     if splits.task != "classification":
         raise ValueError(f"reference {run.row.reference} is for classes, and {splits.name} has real targets")
-    options = {key.rpartition(".")[2]: value for key, value in run.candidate.items()}
-    model = build(str(run.row.reference), options, seed)
+    model = build(str(run.row.reference), options_of(run.candidate), seed)
     started = time.monotonic()
     model.fit(*arrays(splits.train, seed))
     seconds = time.monotonic() - started
@@ -74,6 +65,15 @@ def fit(run: Run) -> None:
         write_record(experiment, run.path, check_execution(run.path, 1, experiment.training.batch, True))
         facts = {"seed": seed, "method": run.row.reference, "seconds_total": seconds, "epochs": 1}
         run_folder.write_json(run.path / run_folder.RESULT, {**facts, **metrics})
+
+
+def options_of(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a classifier: candidates may have them with dots before.
+
+    >>> options_of({"trees.max_iter": 5})
+    {'max_iter': 5}
+    """
+    return {key.rpartition(".")[2]: value for key, value in candidate.items()}
 
 
 def arrays(split: Split, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -25,6 +25,26 @@ DIVERGED = "diverged.txt"
 EXPECTED = (ValueError, TypeError, ImportError, OSError, RuntimeError)
 
 
+def check_cells(study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds: Sequence[int]) -> None:
+    """Raise where data cannot be read or an option is wrong, before hours of other cells.
+
+    What needs no training is not checked: the file of results may be all that there is of it.
+    """
+    from tailormix.experiments.building import load_data
+
+    read = set()
+    for data, row in cells:
+        base = row if row.ensemble is None else study.rows[row.ensemble]
+        todo = [
+            run for run in study.runs(data, base, out, seeds[:1]) if score(study, run, scaled=False) is None
+        ]
+        for run in todo if base.reference is not None else ():
+            references.build(str(base.reference), references.options_of(run.candidate), run.seed)
+        if todo and data not in read:
+            load_data(todo[0].experiment)
+            read.add(data)
+
+
 def run_cells(
     study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds: Sequence[int], jobs: int = 1
 ) -> Iterator[tuple[str, list[str]]]:

@@ -34,6 +34,17 @@ KEYS = (
     *("experiment", "data", "rows"),
 )
 ROW_KEYS = ("title", "set", "search", "ensemble", "members", "reference", "compare")
+#: classifiers of other packages: package, class and fixed options
+REFERENCES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "hist-gradient-boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", {}),
+    "random-forest": ("sklearn.ensemble", "RandomForestClassifier", {"n_estimators": 300}),
+    "xgboost": ("xgboost", "XGBClassifier", {"n_jobs": 1, "verbosity": 0}),
+    "catboost": (
+        "catboost",
+        "CatBoostClassifier",
+        {"thread_count": 1, "verbose": False, "allow_writing_files": False},
+    ),
+}
 MEMBER_STEP = 1000  # between the seeds of an ensemble's members: those of a study's repeats lie below it
 
 
@@ -70,8 +81,8 @@ class Row:
         for values in itertools.product(*self.search.values()):
             point = dict(zip(self.search, values, strict=True))
             points += [point] if point not in points else []
-        chosen = sorted(random.Random(0).sample(range(len(points)), min(budget, len(points))))
-        return [points[k] for k in chosen]
+        order = random.Random(0).sample(range(len(points)), len(points))  # a larger budget adds points
+        return [points[k] for k in sorted(order[:budget])]
 
 
 @dataclass(frozen=True)
@@ -128,20 +139,31 @@ class Study:
             checks.integer("search_seeds", self.search_seeds, at_least=1)
         if self.seeds > MEMBER_STEP:
             raise ValueError(f"seeds must be at most {MEMBER_STEP}, got {self.seeds}")
+        for key in ("title", "note"):
+            if not isinstance(getattr(self, key), str):
+                raise TypeError(f"{key} of the study must be text, got {getattr(self, key)!r}")
+        if not isinstance(self.together, bool):
+            raise TypeError(f"together must be true or false, got {self.together!r}")
         checks.known("baseline", self.baseline, self.rows)
         for row in self.rows.values():
-            if row.compare is not None:
-                checks.known(f"compare of row {row.name}", row.compare, self.rows)
-            if row.ensemble is not None:
-                checks.known(f"ensemble of row {row.name}", row.ensemble, self.rows)
-                checks.integer(f"members of row {row.name}", row.members, at_least=2)
-                base = self.rows[row.ensemble]
-                if base.ensemble is not None or base.reference is not None:
-                    raise ValueError(f"row {row.name} needs a row of single networks, got {row.ensemble!r}")
-            elif row.reference is None:
-                for data in self.data:  # whatever is wrong in the file is told before anything is trained
-                    for candidate in row.candidates(self.budget):
-                        self._experiment(data, row, candidate, 0)
+            self._check_row(row)
+
+    def _check_row(self, row: Row) -> None:
+        """Raise for whatever is wrong in a row: it is told before anything is trained."""
+        if row.compare is not None:
+            checks.known(f"compare of row {row.name}", row.compare, self.rows)
+        if row.reference is not None:
+            checks.known(f"reference of row {row.name}", row.reference, REFERENCES)
+        elif row.ensemble is not None:
+            checks.known(f"ensemble of row {row.name}", row.ensemble, self.rows)
+            checks.integer(f"members of row {row.name}", row.members, at_least=2)
+            base = self.rows[row.ensemble]
+            if base.ensemble is not None or base.reference is not None:
+                raise ValueError(f"row {row.name} needs a row of single networks, got {row.ensemble!r}")
+        else:
+            for data in self.data:
+                for candidate in row.candidates(self.budget):
+                    self._experiment(data, row, candidate, 0)
 
     def cells(self, data: str = "*", rows: str = "*") -> list[tuple[str, Row]]:
         """Data sets and rows that match patterns, with commas; a pattern that matches nothing is an error."""

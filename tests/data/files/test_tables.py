@@ -89,7 +89,6 @@ def test_encodings(tmp_path: Path, encoding: str, given: str | None, note: bool)
         ("a,\n1,2\n", {}, "expected names in line 1, got column 2 without a name"),
         ("5.1,3,setosa\n4.9,2,setosa\n", {}, "expected the names of the columns in line 1, got numbers: 5.1"),
         ("1,2\n3,4\n", {}, "expected the names of the columns in line 1, got numbers: 1, 2"),
-        ("a b\n1 2\n", {}, "expected two columns or more .delimiter=.*got one column, 'a b'"),
         ("a,b\n1,\0\n", {}, "expected text, got a binary file"),
         ("a,b\n1,ü\n", {"encoding": "ascii"}, "expected text in ascii, got 'ascii' codec can't decode"),
         ("a,b\n1,2\n", {"encoding": "klingon"}, "unknown encoding 'klingon'"),

@@ -78,6 +78,9 @@ def test_from_texts_to_predictions(code: Path) -> None:
     assert call("features", "new.txt", "--model", "mine.py:letters", "-o", "new.npz").exit_code == 0
     done = call("predict", run, "new.npz")
     assert [line.split(",")[1] for line in done.stdout.splitlines()] == ["prediction", "abc", "xyz"]
+    done = call("predict", run, "new.txt")
+    assert done.exit_code == 2
+    assert "new.txt: expected features, as tailormix features --model mine.py:letters makes" in done.stderr
 
 
 def test_a_table_whose_classes_have_another_name_says_how_to_name_it(code: Path) -> None:

@@ -35,7 +35,7 @@ class Column:
     """Cells (n,) as they were read: numbers with NaN for missing, bool, or objects: text, None for missing.
 
     ``rows`` (n,) numbers them for messages, as lines of a file or as rows. ``fixed`` says what they are where
-    that is not to be found from the cells.
+    that is not to be found from the cells. ``dropped`` (n,) holds words that are read as missing, like NA.
 
     >>> column = Column.of("size", ["1", "2.5", "NA"], "my.csv")
     >>> column.kind, column.numbers()
@@ -52,6 +52,7 @@ class Column:
     unit: Literal["row", "line"] = "row"
     decimal: str = "."
     fixed: Kind | None = None
+    dropped: Array | None = None
 
     @classmethod
     def of(
@@ -68,14 +69,16 @@ class Column:
         categorical = str(getattr(values, "dtype", "")).lower().startswith("categor")
         cells = _cells(name, values, source)
         numbered = np.arange(len(cells)) if rows is None else np.asarray(rows)
-        return cls(name, cells, source, numbered, unit, decimal, "category" if categorical else None)
+        fixed: Kind | None = "category" if categorical else None
+        return cls(name, cells, source, numbered, unit, decimal, fixed, _dropped(values, cells))
 
     def __len__(self) -> int:
         return len(self.cells)
 
     def __getitem__(self, rows: Any) -> Column:
         """Some of the rows, of the kind that the whole column has."""
-        return replace(self, cells=self.cells[rows], rows=self.rows[rows], fixed=self.kind)
+        dropped = None if self.dropped is None else self.dropped[rows]
+        return replace(self, cells=self.cells[rows], rows=self.rows[rows], fixed=self.kind, dropped=dropped)
 
     @cached_property
     def missing(self) -> Array:
@@ -136,6 +139,16 @@ class Column:
         """The cells as text, None for missing."""
         return list(self.cells) if self.cells.dtype == object else [_text(cell) for cell in self.cells]
 
+    def texts(self) -> list[str | None]:
+        """The cells as they are written, None for empty ones: a text may be NA, or None.
+
+        >>> Column.of("label", ["yes", "none", ""], "my.csv").texts()
+        ['yes', 'none', None]
+        """
+        if self.dropped is None:
+            return self.words()
+        return [lost if cell is None else cell for cell, lost in zip(self.words(), self.dropped, strict=True)]
+
     @cached_property
     def _parsed(self) -> Array:
         """Numbers (n,) of text; NaN for missing cells, and for words."""
@@ -156,7 +169,9 @@ class Column:
     def error(self, row: int, expected: str) -> DataError:
         """The error for one cell."""
         cell = self.cells[row]
-        got = repr(cell) if isinstance(cell, str) else "no value" if cell is None else f"{cell}"
+        lost = None if self.dropped is None else self.dropped[row]
+        empty = "no value" if lost is None else f"{lost!r}, which is read as missing"
+        got = repr(cell) if isinstance(cell, str) else empty if cell is None else f"{cell}"
         return DataError(
             f"cannot use {self.source}: {self.unit} {self.rows[row]}, column {self.name!r}: "
             f"expected {expected}, got {got}"
@@ -181,6 +196,17 @@ def _cells(name: str, values: Any, source: str) -> Array:
         return _objects([None if value in gone else value for value in stripped] if gone else stripped)
     lost = values.isna() if hasattr(values, "isna") else itertools.repeat(False)
     return _objects([None if gone else _text(cell) for cell, gone in zip(array, lost, strict=False)])
+
+
+def _dropped(values: Any, cells: Array) -> Array | None:
+    """The words (n,) that are read as missing, where there are any; None where a cell is empty or known."""
+    if cells.dtype != object or all(cell is not None for cell in cells):
+        return None
+    lost = [
+        (value.strip() or None) if cell is None and isinstance(value, str) else None
+        for value, cell in zip(np.asarray(values, dtype=object), cells, strict=True)
+    ]
+    return _objects(lost) if any(lost) else None
 
 
 def _objects(values: list[str | None]) -> Array:

@@ -182,7 +182,7 @@ def _records(path: Path, text: str, delimiter: str) -> tuple[list[str], list[lis
         raise unusable(path, "a table", f"line {start}: {error}") from error
     if not rows:
         raise unusable(path, "a table", "empty lines only")
-    header = _check_header(path, [name.strip() for name in rows[0]], delimiter)
+    header = _check_header(path, [name.strip() for name in rows[0]])
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
             told = f"{len(header)} cells as in the header"
@@ -192,7 +192,7 @@ def _records(path: Path, text: str, delimiter: str) -> tuple[list[str], list[lis
     return header, rows[1:], lines[1:]
 
 
-def _check_header(path: Path, names: list[str], delimiter: str) -> list[str]:
+def _check_header(path: Path, names: list[str]) -> list[str]:
     numbers = [name for name in names if re.fullmatch(r"[-+]?\d*[.,]?\d+([eE][-+]?\d+)?", name)]
     if len(numbers) == len(names) or any(re.search("[.,]", name) for name in numbers):
         raise unusable(path, "the names of the columns in line 1", f"numbers: {', '.join(numbers[:5])}")
@@ -200,9 +200,6 @@ def _check_header(path: Path, names: list[str], delimiter: str) -> list[str]:
     for column, name in enumerate(names):
         if not name and column:  # the first may be the index that pandas writes
             raise unusable(path, "names in line 1", f"column {column + 1} without a name")
-    if len(names) == 1:
-        told = f"one column, {names[0]!r}, with the delimiter {delimiter!r}"
-        raise unusable(path, "two columns or more (delimiter=... says what is between them)", told)
     return names
 
 

@@ -7,10 +7,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from tailormix import checks
-from tailormix.data.files.location import check_file, damaged, missing
+from tailormix.data.files.location import check_file, damaged, missing, unusable
 from tailormix.data.files.tables import read_table
 
 if TYPE_CHECKING:
@@ -88,27 +89,37 @@ def read_own_texts(path: Path, text: str = "text", label: str | None = None) -> 
     ``text`` and ``label`` are columns; without ``label`` it is the column of that name, if there is one.
 
     Rows without a class have the label -1, and are the part ``new`` where the column ``part`` says no other;
-    those with one are the part ``train``, from which validation and test rows are cut later.
+    those with one are the part ``train``, from which validation and test rows are cut later. Only empty cells
+    are missing: a text may be ``None``, and a class ``na``.
     """
     if path.suffix.lower() == ".txt":
         if label is not None:
             raise ValueError(
                 f"label must be a column of a table, and {path.name} has no columns; got {label!r}"
             )
-        lines = check_file(path, "a file of texts").read_text(encoding="utf-8").splitlines()
-        return _texts([(line, None, "new") for line in lines if line.strip()], ())
+        contents = check_file(path, "a file of texts").read_text(encoding="utf-8")
+        lines = contents.rstrip("\n").split("\n")
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                raise unusable(path, "a text in every line", f"an empty line {number}")
+        return _texts([(line, None, "new") for line in lines], ())
     columns = read_table(path).columns
     texts = columns[checks.known(f"column of {path.name}", text, columns)]
     if label is not None:
         checks.known(f"column of {path.name}", label, columns)
     given = columns.get(label or "label")
-    if texts.missing.any():
-        raise texts.error(int(texts.missing.argmax()), "a text in every row")
-    labels = [None] * len(texts) if given is None else given.words()
+    written = texts.texts()
+    if None in written:
+        raise texts.error(written.index(None), "a text in every row")
+    if given is not None and given.kind == "number":
+        fractions = np.modf(np.nan_to_num(given.numbers()))[0] != 0
+        if fractions.any():
+            raise given.error(int(fractions.argmax()), "a class, not a fraction")
+    labels = [None] * len(texts) if given is None else given.texts()
     parts = columns["part"].words() if "part" in columns else [None] * len(texts)
     rows = [
         (str(text), label, part or ("new" if label is None else TRAIN))
-        for text, label, part in zip(texts.words(), labels, parts, strict=True)
+        for text, label, part in zip(written, labels, parts, strict=True)
     ]
     return _texts(rows, sorted({label for label in labels if label is not None}))
 

@@ -76,6 +76,10 @@ class ArrayPreprocessing(Preprocessing):
 
         Files are .npy, .npz with an array x, or tables whose columns are the features in their order.
         """
+        if self.encoder and not _is_array(source):
+            name = source if isinstance(source, (str, Path)) else "inputs"
+            told = f"features, as tailormix features --model {self.encoder.get('model')} makes them of it"
+            raise DataError(f"cannot use {name}: expected {told}")
         name, raw = read_array(source)
         expected = f"shape (n, {', '.join(map(str, self.shape))})"
         if tuple(raw.shape[1:]) != self.shape:
@@ -141,6 +145,13 @@ def read_array(source: Any) -> tuple[str, np.ndarray[tuple[int, ...], np.dtype[A
         return str(path), read_npz(path, ["x"])[0]
     columns = read_table(path).columns.values()
     return str(path), np.stack([column.numbers() for column in columns], axis=1)
+
+
+def _is_array(source: Any) -> bool:
+    """Whether it holds numbers; a table or a file of lines holds the texts that features are made of."""
+    if isinstance(source, (str, Path)):
+        return Path(source).suffix in (".npy", ".npz")
+    return np.asarray(source).dtype.kind in "fiub"
 
 
 def check_finite(

@@ -47,6 +47,9 @@ FILES: dict[str, str | bytes] = {
     "text.npz": "text",
     "text.toml": on_arrays("text.npz"),
     "empty.toml": experiment('name = "folder"\npath = "empty"'),
+    "layout.toml": experiment('name = "folder"\npath = "layout"'),
+    "layout/train/u/1.png": "x",
+    "layout/test/u/1.png": "x",
     "plug.py": "number = 3\n",
     "broken.py": "def net(:\n",
     "results/half.json": "{",
@@ -66,7 +69,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wrong")
     for name, content in FILES.items():
         path = folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     (folder / "empty").mkdir()
     make_run(folder / "run")
@@ -138,6 +141,7 @@ WRONG = {
         ("absent.toml", "cannot use nosuch.csv: expected a table, got no such file"),
         ("column.toml", "unknown target 'z'. Known: a, b, y"),
         ("classes.toml", "cannot use one.csv, column 'y': expected two classes or more"),
+        ("layout.toml", "expected images, got folders alone, u (features takes train and test apart)"),
         ("text.toml", "cannot use text.npz: expected an .npz file"),
         ("shape.toml", "cannot use shape.npz"),
         ("empty.toml", "cannot use empty: expected two class folders or more"),
@@ -202,6 +206,7 @@ WRONG = {
         ("--folder results", "half.json is not JSON"),
         ("--folder list", "list.json must be a results file"),
         ("--folder deep", "deep.json is not JSON"),
+        ("--study nosuch.toml", "--study: there is no study file nosuch.toml"),
     ],
     "features": [
         *(
@@ -227,6 +232,9 @@ WRONG = {
         ),
         ("digits -o f.npz --model mobilenetv2", "--model mobilenetv2 needs --weights FILE"),
         ("digits -o f.npz --model mobilenetv2 --weights file", "weights must be a file of MobileNetV2"),
+        ("digits -o f.npz --model mobilenetv2 --weights bytes.toml", "weights must be a file of MobileNetV2"),
+        ("digits -o f.npz --model plug.py", "plug.py:NAME names what is in it"),
+        ("digits -o f.npz --model ./nosuch", "from './nosuch': no such folder"),
         ("digits -o f.npz --model plug.py:number", "plug-in plug.py:number must be callable, got int"),
         ("digits -o f.npz --model text.pt2", "expected a program of torch.export, got no such file"),
         ("digits -o f.npz", "Missing option '--model'"),
@@ -242,11 +250,13 @@ WRONG = {
         ("text --seeds 5000", "must be below 1000, got 5000"),
         ("text --budget 0", "greater than or equal to 1"),
         ("text --add nosuch.py:Mine --rows erm", "nosuch.py"),
+        ("text --results file/of/results", "--results file/of/results cannot be made: Not a directory"),
     ],
     "predict": [
         ("run", "Missing argument 'DATA'"),
         ("nosuch new.csv", "nosuch is not the folder of a run"),
         ("empty new.csv", "empty is not the folder of a run"),
+        (". new.csv", "it holds the runs half, nested, run: name one of them"),
         ("half new.csv", "half/result.json is not JSON"),
         ("nested new.csv", "nested/result.json is not JSON"),
         ("run new.csv -o no/such/folder/p.csv", "no/such/folder"),

@@ -99,9 +99,9 @@ def _check_results(study: Study, cells: Sequence[tuple[str, Row]], folder: Path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PermissionError(f"--results {folder} cannot be made: {error.strerror}") from error
+        raise ValueError(f"--results {folder} cannot be made: {error.strerror}") from error
     if not os.access(folder, os.W_OK):
-        raise PermissionError(f"--results {folder} cannot be written to")
+        raise ValueError(f"--results {folder} cannot be written to")
     known = {(data, row.name): row.candidates(study.budget) for data, row in cells if row.ensemble is None}
     for line in study.earlier:
         candidates = known.get((line["data"], line["row"]))

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tailormix.atomic import write_atomically
+from tailormix.experiments.building import load_data
 from tailormix.experiments.running import finished_result, run_experiment, run_together
 from tailormix.studies import references
 from tailormix.training.joint_step import NotStackable
@@ -30,8 +31,6 @@ def check_cells(study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds
 
     What needs no training is not checked: the file of results may be all that there is of it.
     """
-    from tailormix.experiments.building import load_data
-
     read = set()
     for data, row in cells:
         base = row if row.ensemble is None else study.rows[row.ensemble]

@@ -15,9 +15,11 @@ def pretrained(kind: str, name: str, **options: Any) -> Any:
         raise ImportError(
             f'{name}: models of transformers need that package: pip install "tailormix[huggingface]"'
         ) from error
-    if (name.startswith((".", "/", "~")) or name.endswith(".py")) and not Path(name).is_dir():
-        hint = f"{name}:NAME names what is in it" if name.endswith(".py") else "no such folder"
+    path = Path(name).expanduser()
+    if path.is_file() or (name.startswith((".", "/", "~")) and not path.is_dir()):
+        hint = f"{name}:NAME names what is in it" if path.suffix == ".py" else "there is no such folder"
         raise ValueError(f"cannot load a model of transformers from {name!r}: {hint}")
+    name = str(path) if path.is_dir() else name
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     try:

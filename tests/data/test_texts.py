@@ -91,11 +91,11 @@ def test_only_empty_cells_of_texts_are_missing(tmp_path: Path) -> None:
     assert found.labels.tolist() == [2, 0, -1, 1]
     table.write_text('text\nhello\n"NA"\n')
     assert read_own_texts(table).texts == ("hello", "NA")
-    table.write_text("text,label\nhello,1\nwhat,0.5\n")
-    with pytest.raises(
-        DataError, match=r"mail\.csv: line 3, column 'label': expected .*not a fraction, got '0\.5'"
-    ):
+    table.write_text('text\nhello\n""\nwhat\n\n')
+    with pytest.raises(DataError, match="line 3, column 'text': expected a text in every row, got no value"):
         read_own_texts(table)
+    table.write_text("text,label\n" + "hello,1\nwhat,2.5\n" * 20 + "no,unsure\n")
+    assert read_own_texts(table).class_names == ("1", "2.5", "unsure")
 
 
 def test_published_texts(real: Callable[[str], Path]) -> None:

@@ -3,13 +3,14 @@
 import csv
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scipy.special import softmax
 
 from cli.calling import call
-from studies.test_study import SMALL
+from studies.test_study import RESULTS, SMALL
 from tailormix.calibration.predictions import load_predictions
 from tailormix.experiments.building import load_data
 from tailormix.experiments.experiment import Experiment
@@ -518,6 +519,35 @@ def test_data_that_cannot_be_read_are_told_before_anything_is_trained(tmp_path: 
     assert "missing.csv" in done.stderr
     assert not list(tmp_path.rglob("result.json"))
     assert not (tmp_path / "small.csv").exists()
+
+
+def test_what_needs_no_training_needs_no_data(finished: tuple[Study, Path], tmp_path: Path) -> None:
+    """All runs are in the file of results. With other seeds the data must be there: of ensembles too."""
+    _, folder = finished
+    rows = read_csv(folder / "small.csv")
+    update_csv(rows, tmp_path / "small.csv")
+    arguments = ("study", str(folder / "small.toml"), "--out", str(tmp_path), "--results", str(tmp_path))
+    before = running.load_data
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "load_data", lambda _: pytest.fail("data were read"))
+        assert call(*arguments, "--rows", "erm,mixup,trees").exit_code == 0
+    read = []
+    study = replace(read_study(folder / "small.toml"), earlier=rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "load_data", lambda each: read.append(each.data.name) or before(each))
+        running.check_cells(study, study.cells("*", "pair"), tmp_path, [0, 1])
+        assert read == []
+        without = replace(study, earlier=[row for row in rows if row["row"] != "pair"])
+        running.check_cells(without, without.cells("*", "pair"), tmp_path, [0])
+        assert read == ["moons", "circles"]
+        running.check_cells(study, study.cells("moons", "erm,trees"), tmp_path, [0, 1, 2])
+        assert read == ["moons", "circles", "moons"]
+
+
+def test_later_seeds_of_a_shared_search_need_no_data_where_they_are_finished(tmp_path: Path) -> None:
+    tuned = read_study("tuned")
+    study = replace(tuned, earlier=read_csv(RESULTS / "tuned.csv"))
+    running.check_cells(study, study.cells("cifar10", "erm,mixup"), tmp_path, [1, 2, 3, 4])
 
 
 def test_options_that_a_reference_lacks_are_told_before_anything_is_trained(tmp_path: Path) -> None:

@@ -130,6 +130,8 @@ def test_patterns_choose_cells(small: Path) -> None:
         ('ensemble = "mixup"', 'ensemble = "trees"', "needs a row of single networks, got 'trees'"),
         ('ensemble = "mixup"', 'ensemble = "mixed"', "unknown ensemble of row pair 'mixed'"),
         ("members = 2", 'compare = "mixed"', "unknown compare of row pair 'mixed'. Known: erm, mixup"),
+        ("members = 2", 'compare = "pair"', "unknown compare of row pair 'pair'. Known: erm, mixup, trees"),
+        ("members = 2", 'reference = "catboost"', "row pair must have ensemble or reference, got both"),
         ("members = 2", "members = 1", "members of row pair must be >= 2, got 1"),
         ("[0.1, 0.5, 1.0]", "0.1", "search of row mixup must give a list for method.alpha, got 0.1"),
         ('"method.alpha"', '"method.alhpa"', "unknown option of method mixup 'alhpa'; did you mean 'alpha'"),

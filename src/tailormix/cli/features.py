@@ -101,8 +101,9 @@ def features(
         )
     told = ", ".join(f"{name} {rows}" for name, rows in parts.items())
     typer.echo(f"{out}: {sum(parts.values())} rows ({told})")
-    if words := [name for name in source.class_names if name.lower() in MISSING]:
-        typer.echo(f"note: {', '.join(words)} is a class; a text without one has an empty cell", err=True)
+    words = [name for name in source.class_names if name.lower() in MISSING]
+    if words and source.kind == "texts":
+        typer.echo(f"note: taken as a class: {', '.join(words)}; only an empty cell is none", err=True)
     if "train" in parts:
         typer.echo(f"to train on them: tailormix train features --set data.path={out}")
     elif source.kind == "texts" and not source.class_names and Path(data).suffix.lower() != ".txt":

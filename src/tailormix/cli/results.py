@@ -27,13 +27,16 @@ def results(folder: Results = Path("docs/results"), study: Study = None, check: 
     Example: tailormix results --folder docs/results
     """
     from tailormix.atomic import write_atomically
+    from tailormix.studies.study import read_study
 
     try:
-        found = pages(folder, study or ())
+        own = [read_study(path) for path in study or ()]
+    except (ValueError, TypeError) as error:
+        raise typer.BadParameter(str(error), param_hint="--study") from error
+    try:
+        found = pages(folder, own)
     except (ValueError, OSError) as error:
-        raise typer.BadParameter(
-            str(error), param_hint="--study" if "study file" in str(error) else "--folder"
-        ) from error
+        raise typer.BadParameter(str(error), param_hint="--folder") from error
     changed = {
         path: text for path, text in found.items() if not path.is_file() or path.read_text("utf-8") != text
     }
@@ -45,11 +48,11 @@ def results(folder: Results = Path("docs/results"), study: Study = None, check: 
         write_atomically(path, text)
         typer.echo(f"{path} written")
     if not check:
-        _draw(folder, study or ())
+        _draw(folder, own)
 
 
-def pages(folder: Path, own: Sequence[Path] = ()) -> dict[Path, str]:
-    """What the pages should hold, by their paths; ``own`` are files of studies that are not shipped."""
+def pages(folder: Path, own: Sequence[StudyFile] = ()) -> dict[Path, str]:
+    """What the pages should hold, by their paths; ``own`` are studies that are not shipped."""
     from tailormix.studies.page import study_page
 
     studies = studies_of(folder, own)
@@ -59,14 +62,14 @@ def pages(folder: Path, own: Sequence[Path] = ()) -> dict[Path, str]:
     return found
 
 
-def studies_of(folder: Path, own: Sequence[Path] = ()) -> list[tuple[StudyFile, list[RawRow]]]:
+def studies_of(folder: Path, own: Sequence[StudyFile] = ()) -> list[tuple[StudyFile, list[RawRow]]]:
     """Every shipped study that has a CSV file here, and those of one's own, with the rows of that file."""
     from tailormix.studies.raw import read_csv
     from tailormix.studies.study import STUDIES, read_study
 
     shipped = [name for name in STUDIES if (folder / f"{name}.csv").is_file()]
     found = []
-    for study in [*map(read_study, shipped), *map(read_study, own)]:
+    for study in [*map(read_study, shipped), *own]:
         path = folder / f"{study.name}.csv"
         if not path.is_file():
             raise ValueError(f"there is no {path}: tailormix study FILE --results {folder} writes it")
@@ -91,7 +94,7 @@ def paper_page(folder: Path) -> str:
     return results_page(ordered, evaluated, ".")
 
 
-def _draw(folder: Path, own: Sequence[Path]) -> None:
+def _draw(folder: Path, own: Sequence[StudyFile]) -> None:
     """Write the pictures of every study, and one of all."""
     from tailormix.atomic import write_atomically
     from tailormix.reports.style import image_bytes

@@ -166,8 +166,10 @@ def load_folder(
     files = _, labels = class_files(path, classes)
     for number, name in enumerate(classes):
         if not (labels == number).any():
-            inner = ", ".join(subfolders(path / name))
-            told = f"folders alone, {inner} (features takes train and test apart)" if inner else "none"
+            inner = subfolders(path / name)
+            told = (
+                f"folders alone, like {inner[0]} (features takes train and test apart)" if inner else "none"
+            )
             raise unusable(path / name, "images", told)
     check_images(files[0])
     kept, held, tested = three_ways(len(labels), seed, validation, test, labels)

@@ -71,11 +71,10 @@ def load_features(
         shots=shots,
         validation_shots=validation_shots,
     )
-    for part, found in zip((TRAIN, TEST), (rows[0], rows[2]), strict=True):
-        if not len(found):
-            raise unusable(
-                file.path, f"rows left for the part {part!r}", f"{len(file.parts[TRAIN])} rows in all"
-            )
+    for part, needed, found in ((TRAIN, True, rows[0]), (TEST, test > 0, rows[2])):
+        if needed and not len(found):
+            told = f"{len(file.parts[TRAIN])} rows in all, with validation {validation} and test {test}"
+            raise unusable(file.path, f"rows left for the part {part!r}", told)
     scale = ArrayPreprocessing.fit(file.x[rows[0]], encoder=encoder_of(file.path))
     train, held, tested = (_split(file, part, scale) for part in rows)
     others = {name: part for name, part in file.parts.items() if name not in (TRAIN, VALIDATION, TEST)}

@@ -104,6 +104,8 @@ def load_digits(seed: int, *, validation: float = 0.1, test: float = 0.2, augmen
     """
     from sklearn import datasets
 
+    if not isinstance(augment, bool):
+        raise TypeError(f"augment of digits must be true or false, got {augment!r}")
     digits = datasets.load_digits()
     images = torch.from_numpy(digits.images).to(torch.uint8).unsqueeze(1)  # ink from 0 to 16
     labels = torch.from_numpy(digits.target).long()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -69,7 +70,7 @@ class Augmentation:
         if not isinstance(augment, str):
             raise TypeError(f"augment must be true, false or names like flip-jitter, got {augment!r}")
         known = [field.name for field in fields(cls)]
-        names = [checks.known("augment", name, known) for name in augment.split("-")]
+        names = [checks.known("augment", name.strip(), known) for name in re.split("[-,]", augment)]
         return cls(**dict.fromkeys(names, True))
 
 

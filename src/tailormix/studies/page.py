@@ -303,7 +303,8 @@ def _paired(study: Study, rows: Rows, pairs: Sequence[tuple[str, str]]) -> list[
     for name, other in pairs:
         effects = (over_data_sets(values[one.ours], name, values[one.ours], other) for one in columns)
         cells = (_effect_cell(effect, column) for effect, column in zip(effects, columns, strict=True))
-        body.append([f"{study.rows[name].title}, less {study.rows[other].title}", *cells])
+        title = f"{study.rows[name].title}, less {study.rows[other].title}"
+        body.append([title + coverage(values[columns[0].ours], name, other), *cells])
     return markdown_table(["", *map(_heading, columns)], body)
 
 

@@ -44,13 +44,20 @@ def build(name: str, options: Mapping[str, Any], seed: int) -> Any:
         raise TypeError(f"reference {name}: {error}") from error
 
 
+def untrained(run: Run, task: str) -> Any:
+    """The classifier of a run; its options may have dots before, like ``trees.max_iter``."""
+    name = str(run.row.reference)
+    if task != "classification":
+        raise ValueError(f"reference {name} is for classes, and {run.data} has real targets")
+    options = {key.rpartition(".")[2]: value for key, value in run.candidate.items()}
+    return build(name, options, run.seed)
+
+
 def fit(run: Run) -> None:
     """Fit on the training rows, and write predictions and ``result.json`` as a run of ours does."""
     experiment, seed = run.experiment, run.experiment.training.seed
     splits = load_data(experiment)
-    if splits.task != "classification":
-        raise ValueError(f"reference {run.row.reference} is for classes, and {splits.name} has real targets")
-    model = build(str(run.row.reference), options_of(run.candidate), seed)
+    model = untrained(run, splits.task)
     started = time.monotonic()
     model.fit(*arrays(splits.train, seed))
     seconds = time.monotonic() - started
@@ -65,15 +72,6 @@ def fit(run: Run) -> None:
         write_record(experiment, run.path, check_execution(run.path, 1, experiment.training.batch, True))
         facts = {"seed": seed, "method": run.row.reference, "seconds_total": seconds, "epochs": 1}
         run_folder.write_json(run.path / run_folder.RESULT, {**facts, **metrics})
-
-
-def options_of(candidate: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a classifier: candidates may have them with dots before.
-
-    >>> options_of({"trees.max_iter": 5})
-    {'max_iter': 5}
-    """
-    return {key.rpartition(".")[2]: value for key, value in candidate.items()}
 
 
 def arrays(split: Split, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -31,17 +31,19 @@ def check_cells(study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds
 
     What needs no training is not checked: the file of results may be all that there is of it.
     """
-    read = set()
+    tasks: dict[str, str] = {}
     for data, row in cells:
         base = row if row.ensemble is None else study.rows[row.ensemble]
-        todo = [
-            run for run in study.runs(data, base, out, seeds[:1]) if score(study, run, scaled=False) is None
-        ]
-        for run in todo if base.reference is not None else ():
-            references.build(str(base.reference), references.options_of(run.candidate), run.seed)
-        if todo and data not in read:
-            load_data(todo[0].experiment)
-            read.add(data)
+        todo = untrained_runs(study, data, base, out, seeds)
+        if row.ensemble is not None:  # members answer for shifted rows again
+            chosen = choose(study, data, base, out, seeds, scaled=True)
+            todo += [run for run in chosen.values() if study.line(run, row) is None]
+        for run in todo:
+            options = repr(run.experiment.data)
+            if options not in tasks:
+                tasks[options] = load_data(run.experiment).task
+            if base.reference is not None:
+                references.untrained(run, tasks[options])
 
 
 def run_cells(
@@ -120,6 +122,13 @@ def needed_runs(study: Study, data: str, row: Row, out: Path, seed: int) -> list
     tried = study.runs(data, row, out, searching)
     best = [best_candidate(study, tried, scaled=scaled) for scaled in (False, True)]
     return [run for run in runs if run.candidate in best]
+
+
+def untrained_runs(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> list[Run]:
+    """The runs of a row that are not finished, as far as is known which ones it needs."""
+    tried = dict.fromkeys((*(study.shared_search(row) or ()), *seeds))
+    needed = [run for seed in tried for run in needed_runs(study, data, row, out, seed)]
+    return [run for run in needed if score(study, run, scaled=False) is None]
 
 
 def is_measured(study: Study, run: Run, *, scaled: bool) -> bool:

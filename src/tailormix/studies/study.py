@@ -151,7 +151,8 @@ class Study:
     def _check_row(self, row: Row) -> None:
         """Raise for whatever is wrong in a row: it is told before anything is trained."""
         if row.compare is not None:
-            checks.known(f"compare of row {row.name}", row.compare, self.rows)
+            others = [name for name in self.rows if name != row.name]
+            checks.known(f"compare of row {row.name}", row.compare, others)
         if row.reference is not None:
             checks.known(f"reference of row {row.name}", row.reference, REFERENCES)
         elif row.ensemble is not None:
@@ -291,6 +292,8 @@ def _row(name: str, values: Mapping[str, Any]) -> Row:
         raise ValueError(
             f"row {name} is an ensemble of {values['ensemble']!r}, whose settings it has: no {more[0]}"
         )
+    if "ensemble" in values and "reference" in values:
+        raise ValueError(f"row {name} must have ensemble or reference, got both")
     search = values.get("search", {})
     if "seed" in search:
         raise ValueError(

@@ -155,8 +155,8 @@ def _title(metric: str) -> str:
     return " ".join(word.upper() if word in ("ts", "ece", "nll", "aurc") else word for word in words)
 
 
-def coverage(values: Values, row: str) -> str:
-    """What to say of a row that has not been run on all data sets of the others.
+def coverage(values: Values, *rows: str) -> str:
+    """What to say of rows that have not been run on all data sets of the others.
 
     >>> facts = [("a", "erm"), ("b", "erm"), ("a", "mixup")]
     >>> rows = [{"data": data, "row": row, "seed": "0", "nll": "1"} for data, row in facts]
@@ -164,7 +164,7 @@ def coverage(values: Values, row: str) -> str:
     ('', ' (1 of 2 data sets)')
     """
     all_sets = values.data_sets
-    there = [data for data in all_sets if values.seeds(data, row)]
+    there = [data for data in all_sets if all(values.seeds(data, row) for row in rows)]
     return "" if there in ([], all_sets) else f" ({len(there)} of {len(all_sets)} data sets)"
 
 

@@ -6,7 +6,6 @@ released protocol uses the test split for both, and its result says so.
 
 from __future__ import annotations
 
-import re
 import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +16,7 @@ from tailormix.calibration.dropout import mc_dropout, predict
 from tailormix.calibration.predictions import Predictions, save_predictions
 from tailormix.calibration.temperature import PRIOR, TemperatureScaling
 from tailormix.calibration.variance import VarianceScaling
+from tailormix.data.corrupt import CORRUPTIONS, SEVERITIES
 from tailormix.metrics.binning import bin_sums, calibration_error
 from tailormix.metrics.classification import sample_statistics, summary
 from tailormix.metrics.detection import auroc, fpr95
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 ROWS = 1024  # of one pass without gradient: fast enough, and small enough for a series of 321 clients
 #: the test split has the name that ``tailormix evaluate FOLDER`` looks for
 FILES = {"validation": "validation.npz", "test": "predictions.npz"}
-CORRUPTED = re.compile("[a-z-]+-[1-5]")  # shifted test parts that are corrupted images, like jpeg-3
+#: shifted test parts that are corrupted images, like jpeg-3
+CORRUPTED = {f"{kind}-{severity}" for kind in CORRUPTIONS for severity in SEVERITIES}
 #: what a result calls the metrics after each kind of calibrator
 AFTER = {"temperature": "after temperature", "variance": "after variance scaling"}
 STAGES = ("before", *AFTER.values())
@@ -131,7 +132,7 @@ def shift_metrics(
             continue
         stages = calibration_stages(predictions, calibrator)
         measured = {stage: measure(each) for stage, each in stages.items()}
-        (corrupted if CORRUPTED.fullmatch(name) else found)[name] = measured
+        (corrupted if name in CORRUPTED else found)[name] = measured
     if corrupted:
         means = _means(list(corrupted.values()))
         found["corrupted"] = {**means, "conditions": len(corrupted), "parts": corrupted}
@@ -153,11 +154,14 @@ def by_kind(
 
 
 def _means(found: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
-    """The mean of each metric of each stage, over parts that all have them."""
-    return {
-        stage: {name: statistics.fmean(part[stage][name] for part in found) for name in metrics}
-        for stage, metrics in found[0].items()
-    }
+    """The mean of each metric of each stage that all parts have."""
+    means: dict[str, dict[str, float]] = {}
+    for stage, metrics in found[0].items():
+        shared = [
+            name for name in metrics if all(part.get(stage, {}).get(name) is not None for part in found)
+        ]
+        means[stage] = {name: statistics.fmean(part[stage][name] for part in found) for name in shared}
+    return means
 
 
 def calibration_stages(

@@ -80,7 +80,10 @@ def test_from_texts_to_predictions(code: Path) -> None:
     assert [line.split(",")[1] for line in done.stdout.splitlines()] == ["prediction", "abc", "xyz"]
     done = call("predict", run, "new.txt")
     assert done.exit_code == 2
-    assert "new.txt: expected features, as tailormix features --model mine.py:letters makes" in done.stderr
+    assert "the model takes features, as tailormix features --model mine.py:letters makes them" in done.stderr
+    names = ",".join(f"x{column}" for column in range(6))
+    np.savetxt("new.csv", arrays(code / "new.npz")["x"], delimiter=",", header=names, comments="")
+    assert call("predict", run, "new.csv").stdout == call("predict", run, "new.npz").stdout
 
 
 def test_a_table_whose_classes_have_another_name_says_how_to_name_it(code: Path) -> None:

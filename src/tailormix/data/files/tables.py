@@ -165,7 +165,10 @@ def _find_delimiter(text: str) -> str:
 
 
 def _records(path: Path, text: str, delimiter: str) -> tuple[list[str], list[list[str]], list[int]]:
-    """Header, rows, and the line at which each row starts; empty lines are left out."""
+    """Header, rows, and the line at which each row starts; empty lines are left out.
+
+    But for those between the rows of a single column: they are empty cells.
+    """
     rows: list[list[str]] = []
     lines: list[int] = []
     reader = csv.reader(
@@ -174,12 +177,14 @@ def _records(path: Path, text: str, delimiter: str) -> tuple[list[str], list[lis
     start = 1
     try:
         for row in reader:
-            if any(cell.strip() for cell in row) or len(row) > 1:
-                rows.append(row)
+            if any(cell.strip() for cell in row) or len(row) > 1 or (rows and len(rows[0]) == 1):
+                rows.append(row or [""])
                 lines.append(start)
             start = reader.line_num + 1
     except csv.Error as error:
         raise unusable(path, "a table", f"line {start}: {error}") from error
+    while rows and rows[-1] == [""]:
+        del rows[-1], lines[-1]
     if not rows:
         raise unusable(path, "a table", "empty lines only")
     header = _check_header(path, [name.strip() for name in rows[0]])

@@ -7,7 +7,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from tailormix import checks
@@ -111,10 +110,6 @@ def read_own_texts(path: Path, text: str = "text", label: str | None = None) -> 
     written = texts.texts()
     if None in written:
         raise texts.error(written.index(None), "a text in every row")
-    if given is not None and given.kind == "number":
-        fractions = np.modf(np.nan_to_num(given.numbers()))[0] != 0
-        if fractions.any():
-            raise given.error(int(fractions.argmax()), "a class, not a fraction")
     labels = [None] * len(texts) if given is None else given.texts()
     parts = columns["part"].words() if "part" in columns else [None] * len(texts)
     rows = [

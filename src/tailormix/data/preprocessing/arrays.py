@@ -76,22 +76,31 @@ class ArrayPreprocessing(Preprocessing):
 
         Files are .npy, .npz with an array x, or tables whose columns are the features in their order.
         """
-        if self.encoder and not _is_array(source):
-            name = source if isinstance(source, (str, Path)) else "inputs"
-            told = f"features, as tailormix features --model {self.encoder.get('model')} makes them of it"
-            raise DataError(f"cannot use {name}: expected {told}")
-        name, raw = read_array(source)
-        expected = f"shape (n, {', '.join(map(str, self.shape))})"
-        if tuple(raw.shape[1:]) != self.shape:
-            raise DataError(f"cannot use {name}: expected {expected}, got {tuple(raw.shape)}")
-        if raw.dtype.kind not in "fiub":
-            raise DataError(f"cannot use {name}: expected real numbers, got {raw.dtype}")
+        try:
+            name, raw = self._read(source)
+        except DataError as error:
+            if not self.encoder:
+                raise
+            told = (
+                f"the model takes features, as tailormix features --model {self.encoder['model']} makes them"
+            )
+            raise DataError(f"{error}; {told}") from error
         if isinstance(source, (str, Path)) and Path(source).suffix == ".npz":
             made_by = encoder_of(Path(source))
             if self.encoder and made_by and _identity(made_by) != _identity(self.encoder):
                 told = f"expected features made by {_named(self.encoder)}, got those of {_named(made_by)}"
                 raise DataError(f"cannot use {name}: {told}")
         return torch.from_numpy(check_finite(name, raw.astype(np.float64)))
+
+    def _read(self, source: Any) -> tuple[str, np.ndarray[tuple[int, ...], np.dtype[Any]]]:
+        """A name for messages, and numbers of the right shape."""
+        name, raw = read_array(source)
+        if tuple(raw.shape[1:]) != self.shape:
+            expected = f"shape (n, {', '.join(map(str, self.shape))})"
+            raise DataError(f"cannot use {name}: expected {expected}, got {tuple(raw.shape)}")
+        if raw.dtype.kind not in "fiub":
+            raise DataError(f"cannot use {name}: expected real numbers, got {raw.dtype}")
+        return name, raw
 
     def forward(self, raw: Tensor) -> Tensor:
         """Inputs (n, *shape), or (n, features) with ``flat``."""
@@ -145,13 +154,6 @@ def read_array(source: Any) -> tuple[str, np.ndarray[tuple[int, ...], np.dtype[A
         return str(path), read_npz(path, ["x"])[0]
     columns = read_table(path).columns.values()
     return str(path), np.stack([column.numbers() for column in columns], axis=1)
-
-
-def _is_array(source: Any) -> bool:
-    """Whether it holds numbers; a table or a file of lines holds the texts that features are made of."""
-    if isinstance(source, (str, Path)):
-        return Path(source).suffix in (".npy", ".npz")
-    return np.asarray(source).dtype.kind in "fiub"
 
 
 def check_finite(

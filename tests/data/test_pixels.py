@@ -187,7 +187,7 @@ def test_files_are_jittered_one_by_one(tmp_path: Path) -> None:
     assert 130 < levels.max() <= 140
 
 
-@pytest.mark.parametrize(("wrong", "kind"), [("crop,flip", ValueError), ("", ValueError), (0.4, TypeError)])
+@pytest.mark.parametrize(("wrong", "kind"), [("crop+flip", ValueError), ("", ValueError), (0.4, TypeError)])
 def test_an_augmentation_that_is_not_known_is_refused(wrong: str | float, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="augment"):
         Augmentation.named(wrong)

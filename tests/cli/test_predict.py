@@ -10,7 +10,7 @@ import pytest
 
 import tailormix
 from cli.calling import call, told
-from support_trained import X, train_arrays, train_images, train_table, write_table
+from support_trained import COLOURS, X, train_arrays, train_images, train_table, write_table
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,16 @@ def test_columns_are_kept_and_answers_are_printed(fruits: Path, tmp_path: Path) 
     assert [(row["id"], row["size"]) for row in found] == [("n0", f"{X[0, 0]:.3f}"), ("n1", f"{X[1, 0]:.3f}")]
     raw = tailormix.load_run(fruits).predict_proba(tmp_path / "new.csv", calibrated=False)
     np.testing.assert_allclose([float(row["apple"]) for row in found], raw[:, 0], atol=1e-6)
+
+
+def test_words_that_no_training_row_had_are_told(fruits: Path, tmp_path: Path) -> None:
+    write_table(tmp_path / "new.csv", 6, fruit=False)
+    rows = (tmp_path / "new.csv").read_text()
+    assert call("predict", fruits, tmp_path / "new.csv").stderr == ""
+    (tmp_path / "new.csv").write_text(rows.replace(COLOURS[1], "mauve"))
+    done = call("predict", fruits, tmp_path / "new.csv")
+    assert done.exit_code == 0
+    assert done.stderr == "note: column 'colour': 2 of 6 rows have a word that no training row had\n"
 
 
 def test_values_come_with_their_interval(pairs: Path, tmp_path: Path) -> None:

@@ -151,6 +151,16 @@ def test_a_messy_table_says_what_was_done_with_it(tmp_path: Path) -> None:
     assert fewer.notes == splits.notes[1:5]
 
 
+def test_words_that_look_like_numbers_are_shown(tmp_path: Path) -> None:
+    """All different, or too many for a column each."""
+    rows = "\n".join(f'"{k + 1},000.50",{k % 40} EUR,{"uv"[k % 2]}' for k in range(80))
+    splits = load("table", path=table(tmp_path, f"amount,fee,y\n{rows}\n"))
+    assert [note.rpartition("; ")[2] for note in splits.notes] == [
+        "'1,000.50' is read as a word, not as a number",
+        "'0 EUR' is read as a word, not as a number",
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "values", "left_out"),
     [

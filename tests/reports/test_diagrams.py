@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
 from support_metrics import classifier, regressor
 from tailormix.metrics import Interval, interval
@@ -17,7 +18,7 @@ from tailormix.reports import (
     spread_diagram,
 )
 from tailormix.reports.curves import regression_risk
-from tailormix.reports.style import BAND, BLUE, INK, ORANGE, image_bytes
+from tailormix.reports.style import BAND, BLUE, INK, ORANGE, image_bytes, percent_axis
 from tailormix.reports.verdict import verdict_on_classes
 
 
@@ -25,6 +26,22 @@ def curve(scale: float = 1.0):
     logits, targets = classifier(300)
     found = interval("ece", logits * scale, targets, from_logits=True, resamples=50)
     return reliability_curve(logits * scale, targets, from_logits=True, ece=found)
+
+
+def test_shares_have_each_label_once_and_none_beyond_all() -> None:
+    figure = Figure()
+    axes = figure.subplots()
+    percent_axis(axes.yaxis)
+    axes.set(yticks=[-0.1, 0.0, 0.975, 0.98, 1.0, 1.02])
+    figure.canvas.draw()
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "-10 %",
+        "0 %",
+        "97.5 %",
+        "98 %",
+        "100 %",
+        "",
+    ]
 
 
 def test_reliability_has_three_layers() -> None:

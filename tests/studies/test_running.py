@@ -291,7 +291,7 @@ def test_a_forecast_counts_runs(finished: tuple[Study, Path]) -> None:
     done = call("study", str(folder / "small.toml"), "--out", str(folder / "runs"), "--dry-run", "--json")
     rows = json.loads(done.stdout)
     assert {(row["data"], row["row"]): row["runs"] for row in rows}["moons", "mixup"] == 4
-    assert all(row["finished"] in (row["runs"], None) for row in rows)
+    assert all(row["finished"] == row["runs"] for row in rows)
 
 
 def test_the_csv_reads_as_any_csv(finished: tuple[Study, Path]) -> None:
@@ -342,7 +342,7 @@ def test_runs_that_the_file_has_are_not_repeated_where_their_folders_are_gone(
     assert not (tmp_path / "runs").exists()
     assert (tmp_path / "small.csv").read_text() == before
     planned = json.loads(call(*arguments, "--results", str(tmp_path), "--dry-run", "--json").stdout)
-    assert all(row["finished"] in (row["runs"], None) for row in planned)
+    assert all(row["finished"] == row["runs"] for row in planned)
 
 
 def test_a_search_goes_on_from_the_file(tmp_path: Path) -> None:
@@ -560,6 +560,19 @@ def test_options_that_a_reference_lacks_are_told_before_anything_is_trained(tmp_
     assert not list(tmp_path.rglob("result.json"))
 
 
+def test_a_row_of_an_earlier_call_is_shown_and_is_not_called_out_of_date(
+    finished: tuple[Study, Path], tmp_path: Path
+) -> None:
+    _, folder = finished
+    rows = read_csv(folder / "small.csv")
+    update_csv(
+        [{**row, "row": "my.Mine"} for row in rows if row["row"] == "erm"] + rows, tmp_path / "small.csv"
+    )
+    done = call("study", str(folder / "small.toml"), "--finished", "--results", str(tmp_path))
+    assert "other settings" not in done.stderr
+    assert "| my.Mine |" in done.stdout
+
+
 def test_a_method_of_ones_own_is_trained_again_where_only_the_file_knows_it(tmp_path: Path) -> None:
     """Its code may have changed since: the numbers are those of the code that stands there."""
     (tmp_path / "small.toml").write_text(SMALL)
@@ -576,6 +589,24 @@ def test_a_method_of_ones_own_is_trained_again_where_only_the_file_knows_it(tmp_
     assert found[0] != found[1]
 
 
+def test_rows_with_more_candidates_are_named(finished: tuple[Study, Path]) -> None:
+    study, folder = finished
+    rows = read_csv(folder / "small.csv")
+    more = [{**row, "candidate": "{}"} for row in rows if (row["row"], row["seed"]) == ("mixup", "1")]
+    assert "Not so: `mixup` (2 or 4)." in study_page(study, [*rows, *more])
+    assert "Not so" not in study_page(study, rows)
+
+
+def test_a_reference_is_no_model(finished: tuple[Study, Path]) -> None:
+    study, folder = finished
+    (run,) = study.runs("moons", study.rows["trees"], folder / "runs", [0])[:1]
+    done = call("report", str(run.path), "-o", str(folder / "report.html"))
+    assert "a reference of a study, hist-gradient-boosting" in " ".join(done.output.split())
+    done = call("predict", str(run.path), "new.npz")
+    assert done.exit_code != 0
+    assert "holds the answers of hist-gradient-boosting, a reference of a study: no model" in done.stderr
+
+
 def test_a_study_of_ones_own_has_a_page_and_rows_that_were_added(finished: tuple[Study, Path]) -> None:
     _, folder = finished
     rows = read_csv(folder / "small.csv")
@@ -588,6 +619,8 @@ def test_a_study_of_ones_own_has_a_page_and_rows_that_were_added(finished: tuple
     assert done.exit_code == 0, done.output
     text = (place / "small.md").read_text("utf-8")
     assert "10 of 10 cells are there" in text
+    assert "`tailormix study small.toml --results FOLDER`" in text
+    assert "Not so" not in text
     assert "| my.Mine | " in text
     assert (place / "small.png").is_file()
     missing = call("results", "--folder", str(folder / "runs"), "--study", str(folder / "small.toml"))

@@ -62,6 +62,8 @@ def predict(
         check_out(out, FORMATS, force=force)
     trained = load_run(run, model=model)
     found = answers(trained, data, coverage=coverage, calibrated=not raw)
+    for note in unknown_words(trained, data):
+        typer.echo(f"note: {note}", err=True)
     rows = row_names(trained, data, keep or (), len(next(iter(found.values()))))
     if out is None:
         typer.echo(_text(_columns(trained, rows, found), ","), nl=False)
@@ -81,6 +83,21 @@ def answers(run: TrainedRun, source: Path, *, coverage: float, calibrated: bool)
     if run.calibrator is None and not has_dropout(run.model):
         return {"mean": run.predict(source)}
     return run.predict_interval(source, coverage, calibrated=calibrated)._asdict()
+
+
+def unknown_words(run: TrainedRun, source: Path) -> list[str]:
+    """A sentence for each column of a table with words that no training row had."""
+    from tailormix.data.preprocessing import TablePreprocessing
+    from tailormix.data.preprocessing.tables import OTHER
+
+    if not isinstance(run.preprocessing, TablePreprocessing):
+        return []
+    raw = run.preprocessing.read(source)
+    return [
+        f"column {column.name!r}: {count} of {len(raw)} rows have a word that no training row had"
+        for column, cells in zip(run.preprocessing.columns, raw.unbind(1), strict=True)
+        if column.kind == "category" and not column.other and (count := int((cells == OTHER).sum()))
+    ]
 
 
 def check_out(out: Path, formats: Sequence[str], *, force: bool) -> None:

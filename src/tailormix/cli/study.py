@@ -112,7 +112,11 @@ def _check_results(study: Study, cells: Sequence[tuple[str, Row]], folder: Path)
             )
     asked = {data for data, _ in cells}
     runs = {(line["row"], line["run"]): line for line in study.earlier if line["data"] in asked}
-    old = {f"{line['data']}/{line['row']}": None for line in runs.values() if not study.is_current(line)}
+    old = {
+        f"{line['data']}/{line['row']}": None
+        for line in runs.values()
+        if line["row"] in study.rows and not study.is_current(line)
+    }
     if old:
         file = folder / f"{study.name}.csv"
         typer.echo(f"{file} has lines of other settings, compared all the same: {', '.join(old)}", err=True)
@@ -122,14 +126,20 @@ def _forecast(
     study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds: Sequence[int], as_json: bool
 ) -> None:
     """Runs and finished runs of each cell; ensembles add their further members."""
-    from tailormix.studies.running import needed_runs, score
+    from tailormix.studies.running import choose, needed_runs, result_of, score
 
     rows = []
     for data, row in cells:
         if row.ensemble is not None:
-            rows.append(
-                {"data": data, "row": row.name, "runs": (row.members - 1) * len(seeds), "finished": None}
-            )
+            base = study.rows[row.ensemble]
+            chosen = choose(study, data, base, out, seeds, scaled=True)
+            further = [
+                study.line(run, row) or result_of(member)
+                for run in chosen.values()
+                for member in study.members(row, run)[1:]
+            ]
+            count, done = (row.members - 1) * len(seeds), sum(each is not None for each in further)
+            rows.append({"data": data, "row": row.name, "runs": count, "finished": done})
             continue
         tried = dict.fromkeys((*(study.shared_search(row) or ()), *seeds))
         needed = [needed_runs(study, data, row, out, seed) for seed in tried]
@@ -140,8 +150,7 @@ def _forecast(
         typer.echo(json.dumps(rows, indent=2))
         return
     for each in rows:
-        state = "members of the chosen runs" if each["finished"] is None else f"{each['finished']} finished"
-        typer.echo(f"{each['data']}/{each['row']}: {each['runs']} runs, {state}")
+        typer.echo(f"{each['data']}/{each['row']}: {each['runs']} runs, {each['finished']} finished")
 
 
 def _collect(
@@ -171,4 +180,4 @@ def _collect(
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
     else:
-        typer.echo(study_tables(study, shown))
+        typer.echo(study_tables(study.with_rows_of(shown), shown))

@@ -47,6 +47,8 @@ INDEX_NAMES = frozenset(
 )
 #: like user_id, PassengerId and USER-ID, but not like paid
 ID_NAME = re.compile(r"[^a-zA-Z](?i:id)$|[a-z]I[dD]$")
+#: like 1,234.50, 17.4 % and 12.50 EUR
+NUMBER_LIKE = re.compile(r"[-+€$£ ]*\d[\d.,' ]*(%|[€$£]|[A-Z]{3})?")
 
 
 def load_npz(
@@ -299,7 +301,7 @@ def _useless(column: Column) -> str | None:
     known = column[~column.missing]
     different = 1 < len(known) == len(set(known.words()))
     if different and column.kind == "category":
-        return "its words are all different"
+        return f"its words are all different{_like_numbers(known.words())}"
     named = ID_NAME.search(column.name) or column.name.lower() in INDEX_NAMES
     if not (different and named and column.kind == "number" and known.whole):
         return None
@@ -307,10 +309,20 @@ def _useless(column: Column) -> str | None:
     return "it numbers the rows" if consecutive or ID_NAME.search(column.name) else None
 
 
+def _like_numbers(words: Sequence[str | None]) -> str:
+    """What to add of words that people read as numbers.
+
+    >>> _like_numbers(["17.4 %", "3 %", "none"])
+    "; '17.4 %' is read as a word, not as a number"
+    """
+    found = [word for word in words if word is not None and NUMBER_LIKE.fullmatch(word)]
+    return f"; {found[0]!r} is read as a word, not as a number" if 2 * len(found) > len(words) else ""
+
+
 def _crowded(preprocessing: TablePreprocessing) -> tuple[str, ...]:
     return tuple(
         f"column {column.name!r} has many categories: the {len(column.categories)} most frequent are kept, "
-        "the others are one (max_categories=... to change it)"
+        f"the others are one (max_categories=... to change it){_like_numbers(column.categories)}"
         for column in preprocessing.columns
         if column.other
     )

@@ -316,6 +316,8 @@ def _read_result(path: Path) -> dict[str, Any]:
     if not path.is_dir():
         raise RunError(f"{path} is not the folder of a run: there is no such folder")
     result = run_folder.read_json(path / run_folder.RESULT)
+    if result is not None and "reference" in result:
+        raise RunError(f"{path} holds the answers of {result['reference']}, a reference of a study: no model")
     if result is not None:
         return result
     if (path / run_folder.EXPERIMENT).is_file():

@@ -53,10 +53,10 @@ def corner_note(axes: Axes, text: str, *, where: str = "upper left") -> None:
 
 
 def percent_axis(axis: Any) -> None:
-    """Show fractions as percent."""
-    from matplotlib.ticker import PercentFormatter
-
-    axis.set_major_formatter(PercentFormatter(xmax=1, decimals=0, symbol=" %"))
+    """Show fractions as percent; a margin beyond 1 has no label."""
+    axis.set_major_formatter(
+        lambda value, _: "" if value > 1 + 1e-9 else f"{round(100 * value, 1) + 0.0:g} %"
+    )
 
 
 def image_bytes(figure: Figure, kind: str = "png", *, dpi: int = 160, text: str = "path") -> bytes:

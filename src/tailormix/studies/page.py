@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailormix.data.corrupt import CORRUPTIONS
 from tailormix.reports.numbers import NONE, markdown_table
 from tailormix.studies.raw import BY_KIND, after_calibration
+from tailormix.studies.study import STUDIES
 from tailormix.studies.summary import (
     GROUPS,
     LIGHT,
@@ -190,9 +192,11 @@ def study_page(study: Study, rows: Rows) -> str:
     missing = [f"`{data}/{row}`" for data in study.data for row in study.rows if (data, row) not in done]
     if 0 < len(missing) <= MOST_MISSING:
         cells += f", and {', '.join(missing)} not yet"
+    shipped = study.name in STUDIES
+    command = f"{study.name} --results docs/results" if shipped else f"{study.name}.toml --results FOLDER"
     made = (
         f"Made by `tailormix results` from [`{study.name}.csv`]({study.name}.csv), which "
-        f"`tailormix study {study.name} --results docs/results` writes; do not edit. "
+        f"`tailormix study {command}` writes; do not edit. "
         f"{len(study.data)} data sets, {len(study.rows)} rows, {len(seeds)} seeds; {cells}. "
     )
     if study.budget > 1 and any(row.get("ts_nll") for row in rows):
@@ -203,6 +207,7 @@ def study_page(study: Study, rows: Rows) -> str:
         made += (
             f"{where}, every row chooses among at most {study.budget} candidates by validation NLL{reach}: "
             "without a temperature for what is measured without one, with a temperature for the rest."
+            f"{_other_budgets(study, rows)}"
         )
     baseline = study.rows[study.baseline].title.lower()
     head = [f"# {study.title}", "", made.rstrip(), "", *([study.note.strip(), ""] if study.note else [])]
@@ -219,6 +224,22 @@ def study_page(study: Study, rows: Rows) -> str:
         ),
     ]
     return "\n".join([*head, *images, study_tables(study, rows), ""])
+
+
+def _other_budgets(study: Study, rows: Rows) -> str:
+    """What to say of rows of the table that have more or fewer candidates than the study gives them."""
+    tried = Counter((row["data"], row["row"], int(row["seed"])) for row in rows)
+    found = []
+    for name, row in study.rows.items():
+        seeds = study.shared_search(row)
+        counts = {
+            count
+            for (_, one, seed), count in tried.items()
+            if one == name and (seeds is None or seed in seeds)
+        }
+        if row.search and counts - {len(row.candidates(study.budget))}:
+            found.append(f"`{name}` ({' or '.join(map(str, sorted(counts)))})")
+    return f" **Not so: {', '.join(found)}.**" if found else ""
 
 
 def study_tables(study: Study, rows: Rows) -> str:
@@ -326,7 +347,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
         names = [name for name in names if _has_detail(rows, name, section)]
     order = None if by is None else ranked(study, rows, by)
     header = ["", *map(_heading, columns)]
-    header += [] if by is None else ["wins"]
+    header += [f"wins by {one.title}" for one in columns if one.ours == by]
     header += [] if order is None else ["mean rank"]
     body = []
     for name in names:
@@ -344,7 +365,7 @@ def _compared(study: Study, rows: Rows, section: Section) -> list[str]:
     if order is None:
         return markdown_table(header, body)
     note = (
-        f"Wins and ranks are by `{by}`; intervals of wins are a bootstrap over data sets. On "
+        f"Ranks are by `{by}` too; intervals of wins are a bootstrap over data sets. On "
         f"{order.data_sets} data sets two rows differ (Nemenyi, 5 %) if their mean ranks are more than "
         f"{order.critical_difference:.2f} apart; Friedman p = {order.friedman_p:.2g}."
     )
@@ -424,4 +445,5 @@ def spread_text(effect: Effect, scale: float = 1, digits: int = 2) -> str:
 
 
 def _signed(value: float, digits: int) -> str:
+    value = 0.0 if abs(value) < 1e-9 else value  # the sign of a rounding error says nothing
     return f"{value:+.{digits}f}".replace("-", "−")

@@ -70,7 +70,7 @@ def fit(run: Run) -> None:
         for name, predictions in found.items():
             save_predictions(run.path / FILES[name], predictions)
         write_record(experiment, run.path, check_execution(run.path, 1, experiment.training.batch, True))
-        facts = {"seed": seed, "method": run.row.reference, "seconds_total": seconds, "epochs": 1}
+        facts = {"seed": seed, "reference": run.row.reference, "seconds_total": seconds, "epochs": 1}
         run_folder.write_json(run.path / run_folder.RESULT, {**facts, **metrics})
 
 

@@ -50,6 +50,8 @@ def test_the_delimiter_is_not_what_stands_inside_quotes_or_numbers(tmp_path: Pat
         ("a;b\n1,5;x\n2;y\n", {}, [1.5, 2.0]),
         ("a;b\n1.5;x\n2;y\n", {}, [1.5, 2.0]),
         ("a|b\n1,5|x\n2|y\n", {"decimal": ","}, [1.5, 2.0]),
+        ("a|b\n1,5|x\n2|y\n", {}, [1.5, 2.0]),
+        ("a\tb\n1,5\t3.6\n2\t3.5\n", {}, [1.5, 2.0]),  # of each column by itself
         ("a,b\n1e3,x\n-.5,y\n", {}, [1000.0, -0.5]),
     ],
 )

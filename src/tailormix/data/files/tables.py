@@ -119,15 +119,14 @@ def _read_text(path: Path, delimiter: str | None, encoding: str | None, decimal:
     if decimal not in (None, ".", ","):
         raise ValueError(f"decimal must be . or ,, got {decimal!r}")
     header, rows, lines = _records(path, text, delimiter)
-    if decimal is None:
-        decimal = "," if delimiter == ";" and _has_decimal_commas(rows) else "."
-        if decimal == ",":
-            notes = (*notes, f"{path.name}: numbers have decimal commas (decimal=. to change it)")
-    cells = zip(*rows, strict=True)
-    columns = {
-        name: Column.of(name, list(values), str(path), rows=lines, unit="line", decimal=decimal)
-        for name, values in zip(header, cells, strict=True)
-    }
+    columns, commas = {}, []
+    for name, values in zip(header, map(list, zip(*rows, strict=True)), strict=True):
+        comma = decimal is None and delimiter != "," and _has_decimal_commas(values)
+        commas += [name] if comma else []
+        mark = "," if comma else decimal or "."
+        columns[name] = Column.of(name, values, str(path), rows=lines, unit="line", decimal=mark)
+    if commas:
+        notes = (*notes, f"{path.name}: numbers have decimal commas (decimal=. to change it)")
     return Table(str(path), columns, notes)
 
 
@@ -208,8 +207,7 @@ def _check_header(path: Path, names: list[str]) -> list[str]:
     return names
 
 
-def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether some numbers have a comma before their decimals, and none a point."""
+def _has_decimal_commas(cells: Sequence[str]) -> bool:
+    """Whether some numbers of a column have a comma before their decimals, and none a point."""
     comma, point = re.compile(r"\s*[-+]?\d*,\d+\s*"), re.compile(r"\s*[-+]?\d*\.\d+\s*")
-    cells = list(itertools.chain.from_iterable(rows))
     return any(map(comma.fullmatch, cells)) and not any(map(point.fullmatch, cells))

@@ -195,6 +195,8 @@ def read_run(path: Path) -> Run:
     if result is None:
         total = experiment.get("epochs", "?")
         raise ValueError(f"unfinished: {len(history)} of {total} epochs; the same command resumes it")
+    if "reference" in result:
+        raise ValueError(f"a reference of a study, {result['reference']}")
     check_types(result, RESULT_TYPE, run_folder.RESULT)
     provenance = {key: record.get(key) for key in ("versions", "commit")}
     points = _test_points(path, result)

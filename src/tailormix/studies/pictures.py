@@ -34,7 +34,7 @@ PANELS = (
     ("ECE,\nnothing calibrated", "ece", "ece", 100.0),
     ("NLL,\nboth with temperature", "ts_nll", "ts_nll", 1.0),
     ("Accuracy on\ncorrupted images", "corrupted_ts_accuracy", "corrupted_ts_accuracy", 100.0),
-    ("ECE on corrupted images,\nboth with temperature", "corrupted_ts_ece", "corrupted_ts_ece", 100.0),
+    ("ECE, corrupted,\nboth with temperature", "corrupted_ts_ece", "corrupted_ts_ece", 100.0),
     ("AUROC of unknown inputs,\nboth with temperature", "unknown_ts_auroc", "unknown_ts_auroc", 100.0),
     ("RMSE, %", "rmse", "rmse", 100.0),
     ("NLL, both scaled", "vs_gaussian_nll", "vs_gaussian_nll", 1.0),

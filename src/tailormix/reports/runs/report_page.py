@@ -126,7 +126,8 @@ def _problem(problem: Problem, number: int, drawn: Sequence[Group]) -> dict[str,
         "verdicts": _verdicts(groups),
         "summary": summary_table(problem),
         "metrics": every_metric(problem),
-        "shifts": shift_tables(problem),
+        "shifts": shift_tables(problem, kinds=False),
+        "kinds": shift_tables(problem, kinds=True),
         "classes": class_tables(problem),
         "confusions": [
             (group.label, pooled([run.classes[0] for run in group.runs]))

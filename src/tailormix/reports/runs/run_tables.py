@@ -8,6 +8,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tailormix.data.corrupt import CORRUPTIONS
 from tailormix.methods import METHODS
 from tailormix.metrics.registry import METRICS, names_of
 from tailormix.reports.classes import MOST_CLASSES
@@ -101,11 +102,14 @@ def every_metric(problem: Problem) -> list[WideTable]:
     return _wide_tables([group.label for group in problem.groups], rows)
 
 
-def shift_tables(problem: Problem) -> list[WideTable]:
-    """The main metrics on every shifted test part, before and after calibration on clean validation rows."""
+def shift_tables(problem: Problem, *, kinds: bool) -> list[WideTable]:
+    """The main metrics on every shifted test part, before and after calibration on clean validation rows.
+
+    ``kinds``: on every kind of corruption instead.
+    """
     parts = dict.fromkeys(part for run in problem.runs for part in run.shifts)
     rows = []
-    for part in parts:
+    for part in (part for part in parts if (part in CORRUPTIONS) is kinds):
         title = PARTS.get(part, part)
         for name in (*SHORT[problem.task], *DETECTION):
             for stage in stages_of(problem, name, part):

@@ -206,6 +206,7 @@ WRONG = {
         ("--folder results", "half.json is not JSON"),
         ("--folder list", "list.json must be a results file"),
         ("--folder deep", "deep.json is not JSON"),
+        ("--study gap.toml", "--study: a study needs title"),
         ("--study nosuch.toml", "--study: there is no study file nosuch.toml"),
     ],
     "features": [

@@ -48,6 +48,14 @@ def test_parts_of_the_file(tmp_path: Path) -> None:
     assert noisy.ids.tolist() == list(range(1192, 1201))
 
 
+def test_shares_that_leave_no_rows_are_told(tmp_path: Path) -> None:
+    part = np.array(["train"] * 201)
+    path = write(tmp_path / "f.npz", part=part, y=np.arange(201) % 3)
+    assert sizes(load("features", path=path, test=0.0)) == [161, 40, 0]
+    with pytest.raises(DataError, match=r"rows left for the part 'train', got 201 rows in all, with valid"):
+        load("features", path=path, test=0.5, validation=0.999)
+
+
 def test_features_of_another_model_are_refused(tmp_path: Path) -> None:
     """Weights and the pixels that they saw count, the model's name does not; other files are trusted."""
 

@@ -149,6 +149,8 @@ def test_named_augmentations_change_training_images_alone() -> None:
 
 
 def test_digits_are_scikit_learns() -> None:
+    with pytest.raises(TypeError, match="augment of digits must be true or false, got 'flip'"):
+        load("digits", augment="flip")
     splits = load("digits", augment=False)
     images = load_digits().images
     np.testing.assert_array_equal(splits.test.inputs[:, 0].numpy(), images[splits.test.ids])

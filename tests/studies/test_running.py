@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from scipy.special import softmax
 
 from cli.calling import call
 from studies.test_study import RESULTS, SMALL
-from tailormix.calibration.predictions import load_predictions
+from tailormix.calibration.predictions import Predictions, load_predictions
 from tailormix.experiments.building import load_data
 from tailormix.experiments.experiment import Experiment
 from tailormix.experiments.shifts import shifted_predictions
@@ -474,6 +475,13 @@ def test_an_ensemble_whose_members_train_one_by_one_is_trained(
     assert all(result_of(member) for member in members)
 
 
+def test_parts_of_ones_own_are_no_corruptions() -> None:
+    answers = Predictions(logits=torch.eye(2).double(), targets=torch.tensor([0, 1]))
+    found = shift_metrics({"week-1": answers, "jpeg-1": answers}, None, None)
+    assert list(found) == ["week-1", "corrupted"]
+    assert list(found["corrupted"]["parts"]) == ["jpeg-1"]
+
+
 def test_a_candidate_that_diverges_is_never_chosen_nor_tried_again(tmp_path: Path) -> None:
     wild = SMALL.replace('"method.alpha" = [0.1, 0.5, 1.0]', '"optimiser.lr" = [1e-2, 1e30]')
     (tmp_path / "small.toml").write_text(wild)
@@ -544,7 +552,10 @@ def test_what_needs_no_training_needs_no_data(finished: tuple[Study, Path], tmp_
         assert read == ["moons", "circles", "moons"]
 
 
-def test_later_seeds_of_a_shared_search_need_no_data_where_they_are_finished(tmp_path: Path) -> None:
+def test_later_seeds_of_a_shared_search_need_no_data_where_they_are_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "load_data", lambda _: pytest.fail("data were read"))
     tuned = read_study("tuned")
     study = replace(tuned, earlier=read_csv(RESULTS / "tuned.csv"))
     running.check_cells(study, study.cells("cifar10", "erm,mixup"), tmp_path, [1, 2, 3, 4])

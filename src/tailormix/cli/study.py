@@ -126,7 +126,7 @@ def _forecast(
     study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds: Sequence[int], as_json: bool
 ) -> None:
     """Runs and finished runs of each cell; ensembles add their further members."""
-    from tailormix.studies.running import choose, needed_runs, result_of, score
+    from tailormix.studies.running import choose, needed_by_seed, result_of, score
 
     rows = []
     for data, row in cells:
@@ -141,8 +141,7 @@ def _forecast(
             count, done = (row.members - 1) * len(seeds), sum(each is not None for each in further)
             rows.append({"data": data, "row": row.name, "runs": count, "finished": done})
             continue
-        tried = dict.fromkeys((*(study.shared_search(row) or ()), *seeds))
-        needed = [needed_runs(study, data, row, out, seed) for seed in tried]
+        needed = needed_by_seed(study, data, row, out, seeds)
         count = sum(max(1, len(runs)) for runs in needed)  # what a search will choose is one run at least
         done = sum(score(study, run, scaled=False) is not None for runs in needed for run in runs)
         rows.append({"data": data, "row": row.name, "runs": count, "finished": done})

@@ -44,8 +44,8 @@ def build(name: str, options: Mapping[str, Any], seed: int) -> Any:
         raise TypeError(f"reference {name}: {error}") from error
 
 
-def untrained(run: Run, task: str) -> Any:
-    """The classifier of a run; its options may have dots before, like ``trees.max_iter``."""
+def classifier(run: Run, task: str) -> Any:
+    """The classifier of a run, untrained; its options may have dots before, like ``trees.max_iter``."""
     name = str(run.row.reference)
     if task != "classification":
         raise ValueError(f"reference {name} is for classes, and {run.data} has real targets")
@@ -57,7 +57,7 @@ def fit(run: Run) -> None:
     """Fit on the training rows, and write predictions and ``result.json`` as a run of ours does."""
     experiment, seed = run.experiment, run.experiment.training.seed
     splits = load_data(experiment)
-    model = untrained(run, splits.task)
+    model = classifier(run, splits.task)
     started = time.monotonic()
     model.fit(*arrays(splits.train, seed))
     seconds = time.monotonic() - started

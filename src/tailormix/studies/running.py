@@ -34,7 +34,8 @@ def check_cells(study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds
     tasks: dict[str, str] = {}
     for data, row in cells:
         base = row if row.ensemble is None else study.rows[row.ensemble]
-        todo = untrained_runs(study, data, base, out, seeds)
+        needed = [run for runs in needed_by_seed(study, data, base, out, seeds) for run in runs]
+        todo = [run for run in needed if score(study, run, scaled=False) is None]
         if row.ensemble is not None:  # members answer for shifted rows again
             chosen = choose(study, data, base, out, seeds, scaled=True)
             todo += [run for run in chosen.values() if study.line(run, row) is None]
@@ -43,7 +44,7 @@ def check_cells(study: Study, cells: Sequence[tuple[str, Row]], out: Path, seeds
             if options not in tasks:
                 tasks[options] = load_data(run.experiment).task
             if base.reference is not None:
-                references.untrained(run, tasks[options])
+                references.classifier(run, tasks[options])
 
 
 def run_cells(
@@ -124,11 +125,10 @@ def needed_runs(study: Study, data: str, row: Row, out: Path, seed: int) -> list
     return [run for run in runs if run.candidate in best]
 
 
-def untrained_runs(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> list[Run]:
-    """The runs of a row that are not finished, as far as is known which ones it needs."""
+def needed_by_seed(study: Study, data: str, row: Row, out: Path, seeds: Sequence[int]) -> list[list[Run]]:
+    """What a row trains for each of its seeds, those of a shared search first; empty where not known yet."""
     tried = dict.fromkeys((*(study.shared_search(row) or ()), *seeds))
-    needed = [run for seed in tried for run in needed_runs(study, data, row, out, seed)]
-    return [run for run in needed if score(study, run, scaled=False) is None]
+    return [needed_runs(study, data, row, out, seed) for seed in tried]
 
 
 def is_measured(study: Study, run: Run, *, scaled: bool) -> bool:

@@ -162,6 +162,8 @@ def coverage(values: Values, *rows: str) -> str:
     >>> rows = [{"data": data, "row": row, "seed": "0", "nll": "1"} for data, row in facts]
     >>> coverage(Values(rows, "nll"), "erm"), coverage(Values(rows, "nll"), "mixup")
     ('', ' (1 of 2 data sets)')
+    >>> coverage(Values(rows, "nll"), "erm", "mixup")
+    ' (1 of 2 data sets)'
     """
     all_sets = values.data_sets
     there = [data for data in all_sets if all(values.seeds(data, row) for row in rows)]

@@ -81,10 +81,8 @@ class ArrayPreprocessing(Preprocessing):
         except DataError as error:
             if not self.encoder:
                 raise
-            told = (
-                f"the model takes features, as tailormix features --model {self.encoder['model']} makes them"
-            )
-            raise DataError(f"{error}; {told}") from error
+            made = f"as tailormix features --model {self.encoder.get('model')} makes them"
+            raise DataError(f"{error}; the model takes features, {made}") from error
         if isinstance(source, (str, Path)) and Path(source).suffix == ".npz":
             made_by = encoder_of(Path(source))
             if self.encoder and made_by and _identity(made_by) != _identity(self.encoder):

@@ -97,8 +97,7 @@ def read_source(
         return _trainable(path, folder_source(path, size, test_limit))
     if name not in DATASETS and ("/" in name or path.suffix):
         raise unusable(path, "a data set, a table of texts or a folder of images", "no such thing")
-    checks.known("data set or folder", name, DATASETS)
-    return image_source(name, options, size, test_limit)
+    return image_source(checks.known("data set or folder", name, DATASETS), options, size, test_limit)
 
 
 def kind_of(name: str) -> Kind:
